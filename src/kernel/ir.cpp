@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Facts of the IR that need no pass: the table of instructions and the layout of arguments and tiles.
+// Facts of the IR that need no pass: the table of instructions and the layout of arguments and
+// tiles.
 #include "kernel/ir.h"
 
 #include <algorithm>
@@ -12,19 +13,27 @@ namespace {
 
 // A word of bits for the flags column of ops.def.
 enum Flag : uint32_t {
-  pure = 1, commutes = 2, rounds = 4, effect = 8, reads = 16, convergent_group = 32,
+  pure = 1,
+  commutes = 2,
+  rounds = 4,
+  effect = 8,
+  reads = 16,
+  convergent_group = 32,
   convergent_workgroup = 64
 };
 
 constexpr OpFlags flags_of(uint32_t bits) {
-  return {(bits & pure) != 0,   (bits & commutes) != 0,         (bits & rounds) != 0,
-          (bits & effect) != 0, (bits & reads) != 0,            (bits & convergent_group) != 0,
+  return {(bits & pure) != 0,
+          (bits & commutes) != 0,
+          (bits & rounds) != 0,
+          (bits & effect) != 0,
+          (bits & reads) != 0,
+          (bits & convergent_group) != 0,
           (bits & convergent_workgroup) != 0};
 }
 
 constexpr std::array<OpInfo, kOpCount> kOps{{
-#define PUMICE_OP(name, signature, flags, doc) \
-  {#name, Signature::signature, flags_of(flags), doc},
+#define PUMICE_OP(name, signature, flags, doc) {#name, Signature::signature, flags_of(flags), doc},
 #include "kernel/ops.def"
 #undef PUMICE_OP
 }};
