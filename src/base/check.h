@@ -21,9 +21,9 @@ template <typename... Args>
 }  // namespace pumice
 
 /// A condition that only a bug in pumice can break. The message is a fmt format with arguments.
-#define CHECK(condition, ...)                                                              \
-  do {                                                                                     \
-    if (!(condition)) [[unlikely]]                                                         \
-      ::pumice::check_failed(__FILE__, __LINE__,                                           \
-                             std::string(#condition ": ") + ::fmt::format(__VA_ARGS__));   \
+#define CHECK(condition, ...)                                                            \
+  do {                                                                                   \
+    if (!(condition)) [[unlikely]]                                                       \
+      ::pumice::check_failed(__FILE__, __LINE__,                                         \
+                             std::string(#condition ": ") + ::fmt::format(__VA_ARGS__)); \
   } while (false)

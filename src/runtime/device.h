@@ -40,12 +40,12 @@ struct Code {
 
 /// What the back end must know of a kernel beside its code.
 struct KernelInfo {
-  std::string name;            // for messages and profiles
+  std::string name;  // for messages and profiles
   std::string entry = "main";
-  uint32_t workgroup = 1;      // invocations
-  uint32_t subgroup = 0;       // required size; 0 = any
-  uint32_t argument_bytes = 0; // of the argument block
-  bool full_subgroups = false; // lane numbers inside a subgroup are used
+  uint32_t workgroup = 1;       // invocations
+  uint32_t subgroup = 0;        // required size; 0 = any
+  uint32_t argument_bytes = 0;  // of the argument block
+  bool full_subgroups = false;  // lane numbers inside a subgroup are used
 };
 
 /// What the driver says of a compiled kernel; -1 where it says nothing.
