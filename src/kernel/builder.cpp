@@ -284,6 +284,11 @@ Val matrix_set(const Arg& a, int i, const Arg& value) {
                 {static_cast<uint32_t>(i)});
 }
 
+Val matrix_pack(const Arg& a, int i) {
+  return a.val().builder()->pure(Op::matrix_pack, Type::number(DType::u32, 4), {a.val()}, a.at(),
+                                 {static_cast<uint32_t>(i)});
+}
+
 // ---- folding
 
 std::optional<uint64_t> Builder::State::folded(const Inst& inst) const {
@@ -713,14 +718,9 @@ Val Builder::matrix(MatrixUse use, int rows, int columns, DType elem, const Arg&
   return pure(Op::matrix_fill, Type::matrix(use, rows, columns, elem),
               {fill.as(*this, Type::number(elem))}, fill.at());
 }
-Effect Builder::matrix_load_packed(MatrixUse use, int rows, int columns, DType elem,
-                                   const Ptr& from, const Arg& n) {
-  return Effect(statement(Op::matrix_load_packed, Type::matrix(use, rows, columns, elem),
-                          {from.as(DType::u32, 4).value(), n.as(*this, u32())}, n.at()));
-}
-void Builder::matrix_store_packed(const Arg& matrix, const Ptr& to, const Arg& n) {
-  statement(Op::matrix_store_packed, {},
-            {matrix.val(), to.as(DType::u32, 4).value(), n.as(*this, u32())}, n.at());
+Val Builder::matrix_unpack(MatrixUse use, int rows, int columns, DType elem,
+                           std::initializer_list<Val> vectors, At at) {
+  return pure(Op::matrix_unpack, Type::matrix(use, rows, columns, elem), vectors, here(at));
 }
 void Builder::mma(const Var& accumulator, const Arg& a, const Arg& b) {
   statement(Op::mma, {}, {a.val(), b.val()}, a.at(), {accumulator.number()});

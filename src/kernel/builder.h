@@ -145,6 +145,8 @@ Val matrix_scale(const Arg& a, const Arg& factor);
 Val matrix_convert(const Arg& a, DType to);
 Val matrix_get(const Arg& a, int i);
 Val matrix_set(const Arg& a, int i, const Arg& value);
+/// Vector i (u32x4) of this lane's elements.
+Val matrix_pack(const Arg& a, int i);
 
 struct PointerFlags {
   bool readonly = false;   // nobody writes what it points at while the kernel runs
@@ -272,9 +274,9 @@ class Builder {
   void copy_commit(At at = At::current());
   void copy_wait(int pending, At at = At::current());
   Val matrix(MatrixUse use, int rows, int columns, DType elem, const Arg& fill);
-  Effect matrix_load_packed(MatrixUse use, int rows, int columns, DType elem, const Ptr& from,
-                            const Arg& n);
-  void matrix_store_packed(const Arg& matrix, const Ptr& to, const Arg& n);
+  /// A matrix from this lane's elements in its order, 16 bytes (u32x4) a vector.
+  Val matrix_unpack(MatrixUse use, int rows, int columns, DType elem,
+                    std::initializer_list<Val> vectors, At at = At::current());
   void mma(const Var& accumulator, const Arg& a, const Arg& b);
   void mma_wait(int pending = 0, At at = At::current());
   Effect shuffle(const Arg& value, const Arg& lane);
