@@ -51,12 +51,9 @@ bool is_elementwise(Op op) {
     case Signature::cmp:
     case Signature::select:
     case Signature::cast:
-    case Signature::bitcast:
-      return true;
-    case Signature::nullary:
-      return false;
-    case Signature::own:
-      return op == Op::dot4;
+    case Signature::bitcast: return true;
+    case Signature::nullary: return false;
+    case Signature::own: return op == Op::dot4;
   }
   return false;
 }

@@ -11,8 +11,9 @@
 #include "base/half.h"
 #include "kernel/meaning.h"
 
+// Element i of the output depends on element i of the inputs alone, also where they are one array.
 #if defined(__clang__)
-#define PUMICE_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+#define PUMICE_VECTOR_LOOP  // its pragma warns about every loop that stays scalar
 #else
 #define PUMICE_VECTOR_LOOP _Pragma("GCC ivdep")
 #endif
@@ -426,32 +427,19 @@ void dot4(const void* const* inputs, void* out, size_t count) {
 template <template <typename> typename At, typename... Args>
 Loop by_type(DType type, Args... args) {
   switch (type) {
-    case DType::b1:
-      return At<Bool>::loop(args...);
-    case DType::i8:
-      return At<Plain<int8_t>>::loop(args...);
-    case DType::i16:
-      return At<Plain<int16_t>>::loop(args...);
-    case DType::i32:
-      return At<Plain<int32_t>>::loop(args...);
-    case DType::i64:
-      return At<Plain<int64_t>>::loop(args...);
-    case DType::u8:
-      return At<Plain<uint8_t>>::loop(args...);
-    case DType::u16:
-      return At<Plain<uint16_t>>::loop(args...);
-    case DType::u32:
-      return At<Plain<uint32_t>>::loop(args...);
-    case DType::u64:
-      return At<Plain<uint64_t>>::loop(args...);
-    case DType::f16:
-      return At<F16>::loop(args...);
-    case DType::bf16:
-      return At<Bf16>::loop(args...);
-    case DType::f32:
-      return At<Plain<float>>::loop(args...);
-    case DType::f64:
-      return At<Plain<double>>::loop(args...);
+    case DType::b1: return At<Bool>::loop(args...);
+    case DType::i8: return At<Plain<int8_t>>::loop(args...);
+    case DType::i16: return At<Plain<int16_t>>::loop(args...);
+    case DType::i32: return At<Plain<int32_t>>::loop(args...);
+    case DType::i64: return At<Plain<int64_t>>::loop(args...);
+    case DType::u8: return At<Plain<uint8_t>>::loop(args...);
+    case DType::u16: return At<Plain<uint16_t>>::loop(args...);
+    case DType::u32: return At<Plain<uint32_t>>::loop(args...);
+    case DType::u64: return At<Plain<uint64_t>>::loop(args...);
+    case DType::f16: return At<F16>::loop(args...);
+    case DType::bf16: return At<Bf16>::loop(args...);
+    case DType::f32: return At<Plain<float>>::loop(args...);
+    case DType::f64: return At<Plain<double>>::loop(args...);
   }
   return nullptr;
 }
@@ -461,18 +449,12 @@ enum class On : uint8_t { numbers, ints, ints_and_bool, words, floats, all };
 template <typename E>
 constexpr bool fits(On on) {
   switch (on) {
-    case On::numbers:
-      return !kBool<E>;
-    case On::ints:
-      return !kBool<E> && !kFloat<E>;
-    case On::ints_and_bool:
-      return !kFloat<E>;
-    case On::words:
-      return !kBool<E> && !kFloat<E> && sizeof(typename E::Raw) == 4;
-    case On::floats:
-      return kFloat<E>;
-    case On::all:
-      return true;
+    case On::numbers: return !kBool<E>;
+    case On::ints: return !kBool<E> && !kFloat<E>;
+    case On::ints_and_bool: return !kFloat<E>;
+    case On::words: return !kBool<E> && !kFloat<E> && sizeof(typename E::Raw) == 4;
+    case On::floats: return kFloat<E>;
+    case On::all: return true;
   }
   return false;
 }
@@ -569,26 +551,16 @@ struct Convert {
 Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics& numerics);
 Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics& numerics) {
   switch (op) {
-    case Op::add:
-      return by_type<Work2<Add, On::numbers>::At>(operand);
-    case Op::sub:
-      return by_type<Work2<Sub, On::numbers>::At>(operand);
-    case Op::mul:
-      return by_type<Work2<Mul, On::numbers>::At>(operand);
-    case Op::div:
-      return by_type<Work2<Div, On::numbers>::At>(operand);
-    case Op::rem:
-      return by_type<Work2<Rem, On::ints>::At>(operand);
-    case Op::mulhi:
-      return by_type<Work2<MulHi, On::words>::At>(operand);
-    case Op::neg:
-      return by_type<Raw1<Neg, On::numbers>::At>(operand);
-    case Op::abs:
-      return by_type<Raw1<Abs, On::numbers>::At>(operand);
-    case Op::min:
-      return by_type<Work2<Min, On::numbers>::At>(operand);
-    case Op::max:
-      return by_type<Work2<Max, On::numbers>::At>(operand);
+    case Op::add: return by_type<Work2<Add, On::numbers>::At>(operand);
+    case Op::sub: return by_type<Work2<Sub, On::numbers>::At>(operand);
+    case Op::mul: return by_type<Work2<Mul, On::numbers>::At>(operand);
+    case Op::div: return by_type<Work2<Div, On::numbers>::At>(operand);
+    case Op::rem: return by_type<Work2<Rem, On::ints>::At>(operand);
+    case Op::mulhi: return by_type<Work2<MulHi, On::words>::At>(operand);
+    case Op::neg: return by_type<Raw1<Neg, On::numbers>::At>(operand);
+    case Op::abs: return by_type<Raw1<Abs, On::numbers>::At>(operand);
+    case Op::min: return by_type<Work2<Min, On::numbers>::At>(operand);
+    case Op::max: return by_type<Work2<Max, On::numbers>::At>(operand);
     case Op::fma: {
       const bool fused = operand == DType::f32   ? numerics.fused_fma_f32
                          : operand == DType::f16 ? numerics.fused_fma_f16
@@ -596,55 +568,32 @@ Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics
       return fused ? by_type<MultiplyAdd<true>::At>(operand)
                    : by_type<MultiplyAdd<false>::At>(operand);
     }
-    case Op::sqrt:
-      return by_type<Float1<Sqrt>::At>(operand);
-    case Op::floor:
-      return by_type<Float1<Floor>::At>(operand);
-    case Op::ceil:
-      return by_type<Float1<Ceil>::At>(operand);
-    case Op::trunc:
-      return by_type<Float1<Trunc>::At>(operand);
-    case Op::round_even:
-      return by_type<Float1<RoundEven>::At>(operand);
-    case Op::exp2_approx:
-      return by_type<Float1<Exp2>::At>(operand);
+    case Op::sqrt: return by_type<Float1<Sqrt>::At>(operand);
+    case Op::floor: return by_type<Float1<Floor>::At>(operand);
+    case Op::ceil: return by_type<Float1<Ceil>::At>(operand);
+    case Op::trunc: return by_type<Float1<Trunc>::At>(operand);
+    case Op::round_even: return by_type<Float1<RoundEven>::At>(operand);
+    case Op::exp2_approx: return by_type<Float1<Exp2>::At>(operand);
     case Op::dot4:
       switch (imm0) {
-        case 0:
-          return dot4<int8_t, int8_t>;
-        case 1:
-          return dot4<uint8_t, uint8_t>;
-        case 2:
-          return dot4<uint8_t, int8_t>;
-        default:
-          return nullptr;
+        case 0: return dot4<int8_t, int8_t>;
+        case 1: return dot4<uint8_t, uint8_t>;
+        case 2: return dot4<uint8_t, int8_t>;
+        default: return nullptr;
       }
-    case Op::bit_and:
-      return by_type<Work2<And, On::ints_and_bool>::At>(operand);
-    case Op::bit_or:
-      return by_type<Work2<Or, On::ints_and_bool>::At>(operand);
-    case Op::bit_xor:
-      return by_type<Work2<Xor, On::ints_and_bool>::At>(operand);
-    case Op::bit_not:
-      return by_type<Raw1<Not, On::ints_and_bool>::At>(operand);
-    case Op::shl:
-      return by_type<Shift<true>::At>(operand);
-    case Op::shr:
-      return by_type<Shift<false>::At>(operand);
-    case Op::eq:
-      return by_type<Compare<Eq>::At>(operand);
-    case Op::ne:
-      return by_type<Compare<Ne>::At>(operand);
-    case Op::lt:
-      return by_type<Compare<Lt>::At>(operand);
-    case Op::le:
-      return by_type<Compare<Le>::At>(operand);
-    case Op::select:
-      return by_type<Choose>(operand);
-    case Op::cast:
-      return by_type<Convert>(operand, result);
-    case Op::bitcast:
-      return by_type<CopyBits>(operand);
+    case Op::bit_and: return by_type<Work2<And, On::ints_and_bool>::At>(operand);
+    case Op::bit_or: return by_type<Work2<Or, On::ints_and_bool>::At>(operand);
+    case Op::bit_xor: return by_type<Work2<Xor, On::ints_and_bool>::At>(operand);
+    case Op::bit_not: return by_type<Raw1<Not, On::ints_and_bool>::At>(operand);
+    case Op::shl: return by_type<Shift<true>::At>(operand);
+    case Op::shr: return by_type<Shift<false>::At>(operand);
+    case Op::eq: return by_type<Compare<Eq>::At>(operand);
+    case Op::ne: return by_type<Compare<Ne>::At>(operand);
+    case Op::lt: return by_type<Compare<Lt>::At>(operand);
+    case Op::le: return by_type<Compare<Le>::At>(operand);
+    case Op::select: return by_type<Choose>(operand);
+    case Op::cast: return by_type<Convert>(operand, result);
+    case Op::bitcast: return by_type<CopyBits>(operand);
     // What is left is no component-wise instruction.
     case Op::constant:
     case Op::arg:
@@ -691,8 +640,7 @@ Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics
     case Op::var_set:
     case Op::if_:
     case Op::for_:
-    case Op::while_:
-      return nullptr;
+    case Op::while_: return nullptr;
   }
   return nullptr;
 }

@@ -21,6 +21,11 @@ Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics
 }
 namespace {
 
+bool is_nan(DType type, uint16_t bits) {
+  const int mantissa = type == DType::f16 ? 10 : 7;
+  return (bits & 0x7fff) > (0x7fff >> mantissa << mantissa);
+}
+
 template <typename R, typename A>
 std::vector<R> run(Op op, DType operand, DType result, const std::vector<std::vector<A>>& in,
                    uint32_t imm0 = 0, const Numerics& numerics = {}) {
@@ -30,9 +35,14 @@ std::vector<R> run(Op op, DType operand, DType result, const std::vector<std::ve
   std::vector<R> out(n), old(n);
   evaluate(op, operand, result, imm0, numerics, inputs.data(), out.data(), n);
   baseline::find_loop(op, operand, result, imm0, numerics)(inputs.data(), old.data(), n);
-  if (op != Op::min && op != Op::max) {
-    EXPECT_EQ(std::memcmp(out.data(), old.data(), n * sizeof(R)), 0)
-        << info(op).name << " differs between processor levels";
+  // NaN payloads and the sign of a zero from min or max are open.
+  for (size_t i = 0; i < n; i++) {
+    if (op == Op::min || op == Op::max || std::memcmp(&out[i], &old[i], sizeof(R)) == 0) continue;
+    const bool nan = is_float(result) && sizeof(R) == 2
+                         ? is_nan(result, static_cast<uint16_t>(out[i])) &&
+                               is_nan(result, static_cast<uint16_t>(old[i]))
+                         : out[i] != out[i] && old[i] != old[i];
+    EXPECT_TRUE(nan) << info(op).name << " differs between processor levels";
   }
   return out;
 }
@@ -90,7 +100,6 @@ long double number(DType type, uint16_t bits) {
   const Table& t = table(type);
   return decode(bits, t.exponent_bits, t.mantissa_bits);
 }
-bool is_nan(DType type, uint16_t bits) { return std::isnan(number(type, bits)); }
 
 std::vector<uint16_t> all16() {
   std::vector<uint16_t> v(65536);
@@ -140,7 +149,8 @@ TEST_P(Half, UnaryExhaustive) {
     expect16(t, down[i], std::floor(v), what);
     expect16(t, up[i], std::ceil(v), what);
     expect16(t, zero[i], std::trunc(v), what);
-    expect16(t, even[i], v - std::remainder(v, 1.0L), what + " round");
+    const long double rounded = std::isinf(v) ? v : v - std::remainder(v, 1.0L);
+    expect16(t, even[i], std::copysign(rounded, v), what + " round");
     ASSERT_EQ(integer[i], std::clamp(std::trunc(v), -2147483648.0L, 2147483647.0L)) << what;
     ASSERT_EQ(byte[i], std::clamp(std::trunc(v), 0.0L, 255.0L)) << what;
   }
@@ -210,8 +220,8 @@ TEST_P(Half, FmaTies) {
   const Table& f = table(t);
   size_t ties = 0;
   std::vector<uint16_t> a, b, c;
-  for (int ma = 0; ma < 1 << f.mantissa_bits; ma += 3)
-    for (int mb = 0; mb < 1 << f.mantissa_bits; mb += 7) {
+  for (int ma = 0; ma < 1 << f.mantissa_bits; ma++)
+    for (int mb = 0; mb < 1 << f.mantissa_bits; mb++) {
       const int bias = (1 << (f.exponent_bits - 1)) - 1;
       a.push_back(static_cast<uint16_t>((bias << f.mantissa_bits) | ma));
       b.push_back(static_cast<uint16_t>((bias << f.mantissa_bits) | mb));
@@ -232,7 +242,7 @@ TEST_P(Half, FmaTies) {
     }
     ASSERT_EQ(once[i], want) << fmt::format("{:#x} {:#x} {:#x}", a[i], b[i], c[i]);
   }
-  EXPECT_GT(ties, 100u);
+  EXPECT_GT(ties, 50u);
 }
 
 TEST_P(Half, ConvertedOnce) {
