@@ -129,7 +129,8 @@ std::string check_immediates(const Kernel& kernel, const Inst& inst) {
     if (value >= count)
       return fmt::format("{} is {}, wanted a number below {}", wanted[i].name, value, count);
   }
-  if (inst.op != Op::constant && inst.bits != 0) return "bits are set, but only constants have them";
+  if (inst.op != Op::constant && inst.bits != 0)
+    return "bits are set, but only constants have them";
   return {};
 }
 

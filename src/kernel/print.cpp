@@ -53,8 +53,7 @@ std::string constant_text(DType elem, uint64_t bits) {
     case DType::u64: return fmt::format("{}", bits);
     case DType::f16: return float_text(f16_to_f32(static_cast<uint16_t>(bits)), bits, 2);
     case DType::bf16: return float_text(bf16_to_f32(static_cast<uint16_t>(bits)), bits, 2);
-    case DType::f32:
-      return float_text(std::bit_cast<float>(static_cast<uint32_t>(bits)), bits, 4);
+    case DType::f32: return float_text(std::bit_cast<float>(static_cast<uint32_t>(bits)), bits, 4);
     case DType::f64: return float_text(std::bit_cast<double>(bits), bits, 8);
   }
   return {};
@@ -65,7 +64,7 @@ class Printer {
   Printer(const Kernel& kernel, bool locations)
       : kernel_(kernel),
         locations_(locations),
-        walk_(kernel),
+        order_(ordered_blocks(kernel)),
         numbers_(kernel.insts.size(), kNoNumber),
         printed_(kernel.blocks.size(), false) {}
 
@@ -73,7 +72,8 @@ class Printer {
     out_ = fmt::format("kernel {} workgroup={} group={}{} {{\n", quoted(kernel_.name),
                        kernel_.workgroup, kernel_.group, kernel_.placed ? " placed" : "");
     for (const Argument& a : kernel_.arguments)
-      out_ += fmt::format("  argument {} {} offset={}\n", quoted(a.name), to_string(a.type), a.offset);
+      out_ +=
+          fmt::format("  argument {} {} offset={}\n", quoted(a.name), to_string(a.type), a.offset);
     for (const Tile& t : kernel_.tiles)
       out_ += fmt::format("  tile {} {} rows={} columns={} overlay={} row_bytes={} offset={}\n",
                           quoted(t.name), name(t.elem), t.rows, t.columns, t.overlay, t.row_bytes,
@@ -93,50 +93,31 @@ class Printer {
 
  private:
   void block(BlockId id) {
-    if (index(id) >= kernel_.blocks.size() || printed_[index(id)]) return;
+    if (index(id) >= order_.size() || printed_[index(id)]) return;
     printed_[index(id)] = true;
     depth_++;
-    for (const Id statement : kernel_.blocks[index(id)])
-      if (index(statement) < kernel_.insts.size()) this->statement(statement);
+    for (const Id inst : order_[index(id)]) instruction(inst);
     depth_--;
   }
 
-  void needs(Id user) {
-    walk_.operands(
-        user, [&](Id id) { head(id), end_line(kernel_[id]); }, [](Id, Id) {});
-  }
-
-  void statement(Id id) {
+  void instruction(Id id) {
     const Inst& inst = kernel_[id];
-    if (inst.op == Op::while_) {
-      indent();
-      out_ += "while_ {", end_line(inst);
-      block(inst.blocks[0]);
-      depth_++, needs(id), depth_--;
+    const bool loop = inst.op == Op::while_, branch = inst.op == Op::if_;
+    head(id);
+    if (!loop && !branch && inst.op != Op::for_) return end_line(inst);
+    out_ += " {", end_line(inst);
+    block(inst.blocks[0]);
+    const BlockId other = inst.blocks[1];
+    if (loop) {
       indent();
       out_ += fmt::format("}} do {} {{\n", value(inst.operands[0]));
-      block(inst.blocks[1]);
+    } else if (branch && index(other) < order_.size() && !order_[index(other)].empty()) {
       indent();
-      out_ += "}\n";
-      return;
+      out_ += "} else {\n";
     }
-    needs(id);
-    walk_.add(id);
-    head(id);
-    if (inst.op == Op::if_ || inst.op == Op::for_) {
-      out_ += " {", end_line(inst);
-      block(inst.blocks[0]);
-      const BlockId other = inst.blocks[1];
-      if (index(other) < kernel_.blocks.size() && !kernel_.blocks[index(other)].empty()) {
-        indent();
-        out_ += "} else {\n";
-        block(other);
-      }
-      indent();
-      out_ += "}\n";
-    } else {
-      end_line(inst);
-    }
+    block(other);
+    indent();
+    out_ += "}\n";
   }
 
   void head(Id id) {
@@ -144,12 +125,13 @@ class Printer {
     indent();
     if (inst.type.kind != Type::Kind::none) {
       numbers_[index(id)] = next_++;
-      out_ += fmt::format("%{} = {} {}", numbers_[index(id)], info(inst.op).name, to_string(inst.type));
+      out_ +=
+          fmt::format("%{} = {} {}", numbers_[index(id)], info(inst.op).name, to_string(inst.type));
     } else {
       out_ += info(inst.op).name;
     }
     if (inst.op == Op::constant) out_ += ' ', out_ += constant_text(inst.type.elem, inst.bits);
-    for (int i = 0; i < inst.operand_count; i++)
+    for (int i = 0; inst.op != Op::while_ && i < inst.operand_count; i++)
       out_ += i == 0 ? " " : ", ", out_ += value(inst.operands[static_cast<size_t>(i)]);
     const auto imms = immediates(inst.op);
     for (size_t i = 0; i < imms.size(); i++) {
@@ -175,7 +157,7 @@ class Printer {
 
   const Kernel& kernel_;
   const bool locations_;
-  OperandWalk walk_;
+  const std::vector<std::vector<Id>> order_;
   std::vector<uint32_t> numbers_;
   std::vector<bool> printed_;
   uint32_t next_ = 0;
@@ -186,8 +168,8 @@ class Printer {
 }  // namespace
 
 std::string to_string(const Type& type) {
-  const std::string number =
-      type.width == 1 ? std::string(name(type.elem)) : fmt::format("{}x{}", name(type.elem), type.width);
+  const std::string number = type.width == 1 ? std::string(name(type.elem))
+                                             : fmt::format("{}x{}", name(type.elem), type.width);
   switch (type.kind) {
     case Type::Kind::none: return "nothing";
     case Type::Kind::number: return number;

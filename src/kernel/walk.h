@@ -40,8 +40,8 @@ class OperandWalk {
       }
       const Id operand = inst.operands[next++];
       if (known(operand)) continue;
-      if (index(operand) >= state_.size() || kernel_.placed || !info(kernel_[operand].op).flags.pure ||
-          state_[index(operand)] == State::open) {
+      if (index(operand) >= state_.size() || kernel_.placed ||
+          !info(kernel_[operand].op).flags.pure || state_[index(operand)] == State::open) {
         missing(id, operand);
         continue;
       }
@@ -56,5 +56,10 @@ class OperandWalk {
   std::vector<State> state_;
   std::vector<std::pair<Id, int>> stack_;
 };
+
+/// For each block of the kernel what stands in it, pure values included (those that a while_'s
+/// condition needs stand at the end of its block 0). Broken kernels have an order too: what does
+/// not exist is left out.
+std::vector<std::vector<Id>> ordered_blocks(const Kernel& kernel);
 
 }  // namespace pumice::kernel
