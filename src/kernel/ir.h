@@ -138,9 +138,13 @@ struct Kernel {
 uint32_t layout_tiles(Kernel& kernel, uint32_t pad);
 
 /// Text form; parse(print(k)) gives the same text again. Values are numbered as they stand, so
-/// the text is the same whatever order the builder made them in.
-std::string print(const Kernel& kernel);
-/// Throws Error(bad_argument) with line and column for anything else than a printed kernel.
+/// the text is the same whatever order the builder made them in. `locations`: each line ends with
+/// "; file:line" of the kernel's text. A broken kernel can be printed too.
+std::string print(const Kernel& kernel, bool locations = false);
+/// "%5": the name of a value in print()'s text.
+std::string printed_name(const Kernel& kernel, Id id);
+/// Throws Error(bad_argument) with line and column for text that is none. The kernel that comes
+/// back has unique ids and values defined above their uses, but may break every other rule.
 Kernel parse(std::string_view text);
 /// Hash of the placed kernel's text without locations.
 Hash hash_of(const Kernel& kernel);

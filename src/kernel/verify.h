@@ -10,6 +10,10 @@
 
 namespace pumice::kernel {
 
+inline constexpr size_t kMaxInstructions = 4000, kMaxNesting = 64, kMaxTiles = 64;
+/// Of groups of copies, and of products, that a wait may leave under way.
+inline constexpr uint32_t kMaxPending = 64;
+
 struct Finding {
   Id inst = Id::none;
   std::string location;  // of the kernel's text
