@@ -41,11 +41,9 @@ struct ContractParams {
 };
 
 /// Bits of the argument `flags`.
-enum ContractFlags : uint32_t {
-  kHasResidual = 1,  // add the residual (after GELU, before the clip)
-  kWantMaxima = 2,   // f32: leave each row's (image's) largest magnitude in out_maxima
-  kApplyGelu = 4,
-};
+inline constexpr uint32_t kHasResidual = 1;  // add the residual (after GELU, before the clip)
+inline constexpr uint32_t kWantMaxima = 2;   // f32: leave rows' (images') largest magnitudes
+inline constexpr uint32_t kApplyGelu = 4;
 
 /// Arguments, in the order of the kernel's block (names as in Kernel::arguments):
 ///   a, b, d          operands and result; f16 (format f16) or f32, rows of lda, ldd elements
