@@ -26,6 +26,7 @@ constexpr Immediate kCopy[] = {{"tile", tile},
 constexpr Immediate kPending[] = {{"pending", number}};
 constexpr Immediate kMatrixLoad[] = {{"tile", tile}, {"transposed", flag}};
 constexpr Immediate kElement[] = {{"element", number}};
+constexpr Immediate kVector[] = {{"vector", number}};
 constexpr Immediate kVar[] = {{"var", var}};
 constexpr Immediate kMask[] = {{"mask", number}};
 
@@ -92,6 +93,7 @@ std::span<const Immediate> immediates(Op op) {
     case Op::copy_wait:
     case Op::mma_wait: return kPending;
     case Op::matrix_load: return kMatrixLoad;
+    case Op::matrix_pack: return kVector;
     case Op::matrix_get:
     case Op::matrix_set: return kElement;
     case Op::mma:

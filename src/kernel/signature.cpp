@@ -297,14 +297,10 @@ void check_matrix_in_tile(Checker& c, const Type& matrix, bool transposed) {
          tile.columns * size_of(tile.elem));
 }
 
-void check_packed(Checker& c, const Type& matrix, int pointer) {
-  c.rule(matrix.is_matrix(), "moves {}, wanted a matrix", to_string(matrix));
-  c.want(pointer, c.type(pointer).is_pointer() && c.type(pointer).bytes() == 16,
-         "a pointer to elements of 16 bytes");
-  c.is(pointer + 1, kU32);
-  const uint64_t bytes = uint64_t{matrix.rows} * matrix.columns * size_of(matrix.elem);
-  c.rule(c.kernel.group == 0 || bytes % c.kernel.group == 0, "{} does not divide among {} lanes",
-         to_string(matrix), c.kernel.group);
+// This lane's elements in vectors of 16 bytes; the last one may be used in part.
+int vectors_of(const Checker& c, const Type& matrix) {
+  const size_t bytes = size_t{matrix.rows} * matrix.columns * size_of(matrix.elem);
+  return static_cast<int>((bytes / std::max(c.kernel.group, 1u) + 15) / 16);
 }
 
 void check_element(Checker& c) {
@@ -349,12 +345,22 @@ void check_matrices(Checker& c) {
       for (int i = 1; i < 3; i++) c.is(i, kU32);
       check_matrix_in_tile(c, c.type(0), false);
       return c.result(kNothing);
-    case Op::matrix_load_packed: c.count(2); return check_packed(c, result, 0);
-    case Op::matrix_store_packed:
-      c.count(3);
-      check_packed(c, c.type(0), 1);
-      check_written(c, 1);
-      return c.result(kNothing);
+    case Op::matrix_unpack: {
+      const int count = vectors_of(c, result);
+      makes_matrix();
+      c.rule(c.inst.operand_count == count, "has {} operands, but a lane holds {} vectors of {}",
+             c.inst.operand_count, count, to_string(result));
+      for (int i = 0; i < c.inst.operand_count; i++) c.is(i, Type::number(DType::u32, 4));
+      return;
+    }
+    case Op::matrix_pack: {
+      const int count = vectors_of(c, c.type(0));
+      c.count(1);
+      takes_matrix(0);
+      c.rule(c.inst.imm[0] < static_cast<uint32_t>(count),
+             "vector is {}, but a lane holds {} of {}", c.inst.imm[0], count, to_string(c.type(0)));
+      return c.result(Type::number(DType::u32, 4));
+    }
     case Op::matrix_get:
       c.count(1);
       takes_matrix(0);
@@ -453,8 +459,7 @@ void check_own(Checker& c) {
     case Op::group_barrier:
     case Op::copy_commit:
     case Op::copy_wait:
-    case Op::mma_wait:
-      return check_plain(c);
+    case Op::mma_wait: return check_plain(c);
     case Op::tile_load:
     case Op::tile_store:
     case Op::tile_atomic:
@@ -462,8 +467,8 @@ void check_own(Checker& c) {
     case Op::matrix_fill:
     case Op::matrix_load:
     case Op::matrix_store:
-    case Op::matrix_load_packed:
-    case Op::matrix_store_packed:
+    case Op::matrix_unpack:
+    case Op::matrix_pack:
     case Op::matrix_get:
     case Op::matrix_set:
     case Op::matrix_add:

@@ -54,6 +54,7 @@ class Analysis {
       case Op::group_lane:
       case Op::atomic:
       case Op::tile_atomic:
+      case Op::matrix_pack:
       case Op::matrix_get: return varying;
       case Op::group_index: return group;
       case Op::load:
@@ -163,8 +164,6 @@ class Rules {
         return;
       case Op::matrix_load: return operand(id, 0, group), operand(id, 1, group);
       case Op::matrix_store: return operand(id, 1, group), operand(id, 2, group);
-      case Op::matrix_load_packed: return operand(id, 1, group);
-      case Op::matrix_store_packed: return operand(id, 2, group);
       case Op::matrix_fill: return operand(id, 0, group);
       case Op::matrix_scale: return operand(id, 1, group);
       default: return;

@@ -4,9 +4,9 @@
 namespace pumice::kernel {
 namespace {
 
-class Order {
+class Walker {
  public:
-  explicit Order(const Kernel& kernel)
+  explicit Walker(const Kernel& kernel)
       : kernel_(kernel), walk_(kernel), seen_(kernel.blocks.size()), out_(kernel.blocks.size()) {}
 
   std::vector<std::vector<Id>> run() {
@@ -43,6 +43,6 @@ class Order {
 
 }  // namespace
 
-std::vector<std::vector<Id>> ordered_blocks(const Kernel& kernel) { return Order(kernel).run(); }
+std::vector<std::vector<Id>> ordered_blocks(const Kernel& kernel) { return Walker(kernel).run(); }
 
 }  // namespace pumice::kernel
