@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -26,7 +27,7 @@ constexpr std::array<Info, kDTypeCount> kInfo{{{"bool", 1},
                                                {"f32", 4},
                                                {"f64", 8}}};
 
-// Rounds a finite or infinite double to a binary format with `exponent` and `mantissa` bits.
+// Rounds a double to a binary format with `exponent` and `mantissa` bits.
 uint16_t round_to(double value, int exponent_bits, int mantissa_bits) {
   const uint64_t bits = std::bit_cast<uint64_t>(value);
   const uint16_t sign = static_cast<uint16_t>((bits >> 63) << 15);
@@ -35,6 +36,7 @@ uint16_t round_to(double value, int exponent_bits, int mantissa_bits) {
   if (std::isnan(value)) return static_cast<uint16_t>(sign | inf | (1 << (mantissa_bits - 1)));
   const double magnitude = std::fabs(value);
   if (magnitude == 0) return sign;
+  if (std::isinf(magnitude)) return static_cast<uint16_t>(sign | inf);
   int exponent = 0;
   std::frexp(magnitude, &exponent);  // magnitude = f * 2^exponent, f in [0.5, 1)
   if (exponent > bias + 1) return static_cast<uint16_t>(sign | inf);

@@ -275,23 +275,16 @@ bool DeviceTraits::has(DType type) const {
     case DType::b1:
     case DType::i32:
     case DType::u32:
-    case DType::f32:
-      return true;
+    case DType::f32: return true;
     case DType::i8:
-    case DType::u8:
-      return i8;
+    case DType::u8: return i8;
     case DType::i16:
-    case DType::u16:
-      return i16;
+    case DType::u16: return i16;
     case DType::i64:
-    case DType::u64:
-      return i64;
-    case DType::f16:
-      return f16;
-    case DType::bf16:
-      return bf16;
-    case DType::f64:
-      return f64;
+    case DType::u64: return i64;
+    case DType::f16: return f16;
+    case DType::bf16: return bf16;
+    case DType::f64: return f64;
   }
   return false;
 }

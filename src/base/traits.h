@@ -29,9 +29,9 @@ struct MatrixShape {
 
 /// What the device's arithmetic does, found by running it (not what its manual says).
 struct Numerics {
-  bool fused_fma_f32 = true;   // fma(a, b, c) rounds once
+  bool fused_fma_f32 = true;  // fma(a, b, c) rounds once
   bool fused_fma_f16 = true;
-  bool exact_div_f32 = true;   // correctly rounded
+  bool exact_div_f32 = true;  // correctly rounded
   bool exact_sqrt_f32 = true;
   bool exact_div_f16 = true;
   bool exact_sqrt_f16 = true;
@@ -40,7 +40,7 @@ struct Numerics {
   bool fma_keeps_subnormals_f32 = true;
   bool keeps_subnormals_f32 = true;  // add, multiply
   bool keeps_subnormals_f16 = true;
-  bool convert_f16_exact = true;   // f32 -> f16 -> f32 rounds to nearest even and is not folded away
+  bool convert_f16_exact = true;  // f32 -> f16 -> f32 rounds to nearest even and is not folded away
   bool inf_times_zero_is_nan = true;  // x - x * 0 at infinity gives NaN
   bool operator==(const Numerics&) const = default;
 };
@@ -55,23 +55,23 @@ struct DeviceTraits {
 
   // Types beyond bool, i32, u32, f32 (which every device has): arithmetic and storage together.
   bool i8 = false, i16 = false, i64 = false, f16 = false, f64 = false;
-  bool bf16 = false;         // storage and conversion by bits need only i16; this is the matrix type
-  bool dot4 = false;         // packed 8-bit dot product in hardware
+  bool bf16 = false;  // storage and conversion by bits need only i16; this is the matrix type
+  bool dot4 = false;  // packed 8-bit dot product in hardware
   bool atomic_i64 = false;
 
-  uint32_t cores = 1;                     // multiprocessors; 1 where unknown
-  uint32_t shared_bytes = 16384;          // for one workgroup
-  uint32_t shared_bytes_per_core = 16384; // for all workgroups of a core together
-  uint32_t max_workgroup = 256;           // invocations
+  uint32_t cores = 1;                      // multiprocessors; 1 where unknown
+  uint32_t shared_bytes = 16384;           // for one workgroup
+  uint32_t shared_bytes_per_core = 16384;  // for all workgroups of a core together
+  uint32_t max_workgroup = 256;            // invocations
   uint32_t max_groups[3] = {65535, 65535, 65535};
   uint32_t push_bytes = 128;
-  uint32_t subgroup = 1;                  // preferred size
+  uint32_t subgroup = 1;  // preferred size
   uint32_t subgroup_min = 1, subgroup_max = 1;
-  bool subgroup_size_control = false;     // a kernel can ask for a size and for full subgroups
-  uint64_t memory_bytes = 0;              // device memory that may be used
+  bool subgroup_size_control = false;  // a kernel can ask for a size and for full subgroups
+  uint64_t memory_bytes = 0;           // device memory that may be used
   uint64_t max_allocation = 0;
-  double bandwidth = 0;                   // bytes a second; 0 = unknown
-  double timestamp_ns = 0;                // nanoseconds a tick; 0 = no timestamps
+  double bandwidth = 0;     // bytes a second; 0 = unknown
+  double timestamp_ns = 0;  // nanoseconds a tick; 0 = no timestamps
 
   // Float controls that can be declared, as bit masks of the widths 16, 32 and 64.
   uint32_t rounding_rte = 0, preserve_nan_inf = 0, denorm_preserve = 0;

@@ -45,15 +45,15 @@ struct Code {
 
 /// What the back end must know of a kernel beside its code.
 struct KernelInfo {
-  std::string name;            // for messages and profiles
+  std::string name;  // for messages and profiles
   std::string entry = "main";
-  uint32_t workgroup = 1;      // invocations
-  uint32_t subgroup = 0;       // required size; 0 = any
+  uint32_t workgroup = 1;  // invocations
+  uint32_t subgroup = 0;   // required size; 0 = any
   // Of the argument block, a multiple of 4. Up to DeviceTraits::push_bytes the kernel finds the
   // block itself in its push constants; a larger block lies in device-visible memory that the
   // recording owns, 256-byte aligned, and the push constants hold its address (8 bytes).
   uint32_t argument_bytes = 0;
-  bool full_subgroups = false; // lane numbers inside a subgroup are used
+  bool full_subgroups = false;  // lane numbers inside a subgroup are used
 };
 
 /// What the driver says of a compiled kernel; -1 where it says nothing.

@@ -100,8 +100,7 @@ void download(Device& device, Buffer source, uint64_t offset, void* data, uint64
   while (bytes > 0) {
     const uint64_t before = offset % 4;
     const uint64_t part = std::min(bytes, span - before);
-    const Command copy =
-        Copy{source, staging.buffer, offset - before, 0, up_to_4(before + part)};
+    const Command copy = Copy{source, staging.buffer, offset - before, 0, up_to_4(before + part)};
     const Recording recording = device.record({&copy, 1});
     struct Release {
       Device& device;

@@ -153,15 +153,15 @@ void check_kernel(const DeviceTraits& t, const KernelInfo& k) {
   if (k.subgroup != 0 && !fixed &&
       (!t.subgroup_size_control || !std::has_single_bit(k.subgroup) ||
        k.subgroup < t.subgroup_min || k.subgroup > t.subgroup_max)) {
-    fail(ErrorCode::bad_argument,
-         "kernel {}: a subgroup of {} where the device has {} to {}{}", k.name, k.subgroup,
-         t.subgroup_min, t.subgroup_max,
+    fail(ErrorCode::bad_argument, "kernel {}: a subgroup of {} where the device has {} to {}{}",
+         k.name, k.subgroup, t.subgroup_min, t.subgroup_max,
          t.subgroup_size_control ? "" : " and no choice among them");
   }
   const uint32_t whole = k.subgroup != 0 ? k.subgroup : t.subgroup_max;
   if (k.full_subgroups && k.workgroup % whole != 0) {
-    fail(ErrorCode::bad_argument, "kernel {}: a workgroup of {} is not made of whole subgroups of {}",
-         k.name, k.workgroup, whole);
+    fail(ErrorCode::bad_argument,
+         "kernel {}: a workgroup of {} is not made of whole subgroups of {}", k.name, k.workgroup,
+         whole);
   }
 }
 

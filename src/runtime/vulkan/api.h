@@ -18,77 +18,77 @@
 
 namespace pumice::runtime::vulkan {
 
-#define PUMICE_VK_GLOBAL(X)                                                                  \
-  X(vkCreateInstance)                                                                        \
-  X(vkEnumerateInstanceVersion)                                                              \
-  X(vkEnumerateInstanceExtensionProperties)                                                  \
+#define PUMICE_VK_GLOBAL(X)                 \
+  X(vkCreateInstance)                       \
+  X(vkEnumerateInstanceVersion)             \
+  X(vkEnumerateInstanceExtensionProperties) \
   X(vkEnumerateInstanceLayerProperties)
 
-#define PUMICE_VK_INSTANCE(X)                                                                \
-  X(vkDestroyInstance)                                                                       \
-  X(vkEnumeratePhysicalDevices)                                                              \
-  X(vkGetPhysicalDeviceProperties2)                                                          \
-  X(vkGetPhysicalDeviceFeatures2)                                                            \
-  X(vkGetPhysicalDeviceMemoryProperties2)                                                    \
-  X(vkGetPhysicalDeviceQueueFamilyProperties)                                                \
-  X(vkEnumerateDeviceExtensionProperties)                                                    \
-  X(vkCreateDevice)                                                                          \
+#define PUMICE_VK_INSTANCE(X)                 \
+  X(vkDestroyInstance)                        \
+  X(vkEnumeratePhysicalDevices)               \
+  X(vkGetPhysicalDeviceProperties2)           \
+  X(vkGetPhysicalDeviceFeatures2)             \
+  X(vkGetPhysicalDeviceMemoryProperties2)     \
+  X(vkGetPhysicalDeviceQueueFamilyProperties) \
+  X(vkEnumerateDeviceExtensionProperties)     \
+  X(vkCreateDevice)                           \
   X(vkGetDeviceProcAddr)
 
 // Null where the extension is not there.
-#define PUMICE_VK_INSTANCE_OPTIONAL(X)                                                       \
-  X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)                                       \
-  X(vkCreateDebugUtilsMessengerEXT)                                                          \
+#define PUMICE_VK_INSTANCE_OPTIONAL(X)                 \
+  X(vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR) \
+  X(vkCreateDebugUtilsMessengerEXT)                    \
   X(vkDestroyDebugUtilsMessengerEXT)
 
-#define PUMICE_VK_DEVICE(X)                                                                  \
-  X(vkDestroyDevice)                                                                         \
-  X(vkGetDeviceQueue)                                                                        \
-  X(vkQueueSubmit)                                                                           \
-  X(vkQueueWaitIdle)                                                                         \
-  X(vkCreateBuffer)                                                                          \
-  X(vkDestroyBuffer)                                                                         \
-  X(vkGetBufferMemoryRequirements)                                                           \
-  X(vkGetBufferDeviceAddress)                                                                \
-  X(vkAllocateMemory)                                                                        \
-  X(vkFreeMemory)                                                                            \
-  X(vkBindBufferMemory)                                                                      \
-  X(vkMapMemory)                                                                             \
-  X(vkCreateShaderModule)                                                                    \
-  X(vkDestroyShaderModule)                                                                   \
-  X(vkCreatePipelineLayout)                                                                  \
-  X(vkDestroyPipelineLayout)                                                                 \
-  X(vkCreatePipelineCache)                                                                   \
-  X(vkDestroyPipelineCache)                                                                  \
-  X(vkGetPipelineCacheData)                                                                  \
-  X(vkMergePipelineCaches)                                                                   \
-  X(vkCreateComputePipelines)                                                                \
-  X(vkDestroyPipeline)                                                                       \
-  X(vkCreateCommandPool)                                                                     \
-  X(vkDestroyCommandPool)                                                                    \
-  X(vkAllocateCommandBuffers)                                                                \
-  X(vkBeginCommandBuffer)                                                                    \
-  X(vkEndCommandBuffer)                                                                      \
-  X(vkCmdBindPipeline)                                                                       \
-  X(vkCmdPushConstants)                                                                      \
-  X(vkCmdDispatch)                                                                           \
-  X(vkCmdDispatchIndirect)                                                                   \
-  X(vkCmdPipelineBarrier)                                                                    \
-  X(vkCmdCopyBuffer)                                                                         \
-  X(vkCmdFillBuffer)                                                                         \
-  X(vkCmdWriteTimestamp)                                                                     \
-  X(vkCreateQueryPool)                                                                       \
-  X(vkDestroyQueryPool)                                                                      \
-  X(vkResetQueryPool)                                                                        \
-  X(vkGetQueryPoolResults)                                                                   \
-  X(vkCreateFence)                                                                           \
-  X(vkDestroyFence)                                                                          \
-  X(vkResetFences)                                                                           \
-  X(vkGetFenceStatus)                                                                        \
+#define PUMICE_VK_DEVICE(X)        \
+  X(vkDestroyDevice)               \
+  X(vkGetDeviceQueue)              \
+  X(vkQueueSubmit)                 \
+  X(vkQueueWaitIdle)               \
+  X(vkCreateBuffer)                \
+  X(vkDestroyBuffer)               \
+  X(vkGetBufferMemoryRequirements) \
+  X(vkGetBufferDeviceAddress)      \
+  X(vkAllocateMemory)              \
+  X(vkFreeMemory)                  \
+  X(vkBindBufferMemory)            \
+  X(vkMapMemory)                   \
+  X(vkCreateShaderModule)          \
+  X(vkDestroyShaderModule)         \
+  X(vkCreatePipelineLayout)        \
+  X(vkDestroyPipelineLayout)       \
+  X(vkCreatePipelineCache)         \
+  X(vkDestroyPipelineCache)        \
+  X(vkGetPipelineCacheData)        \
+  X(vkMergePipelineCaches)         \
+  X(vkCreateComputePipelines)      \
+  X(vkDestroyPipeline)             \
+  X(vkCreateCommandPool)           \
+  X(vkDestroyCommandPool)          \
+  X(vkAllocateCommandBuffers)      \
+  X(vkBeginCommandBuffer)          \
+  X(vkEndCommandBuffer)            \
+  X(vkCmdBindPipeline)             \
+  X(vkCmdPushConstants)            \
+  X(vkCmdDispatch)                 \
+  X(vkCmdDispatchIndirect)         \
+  X(vkCmdPipelineBarrier)          \
+  X(vkCmdCopyBuffer)               \
+  X(vkCmdFillBuffer)               \
+  X(vkCmdWriteTimestamp)           \
+  X(vkCreateQueryPool)             \
+  X(vkDestroyQueryPool)            \
+  X(vkResetQueryPool)              \
+  X(vkGetQueryPoolResults)         \
+  X(vkCreateFence)                 \
+  X(vkDestroyFence)                \
+  X(vkResetFences)                 \
+  X(vkGetFenceStatus)              \
   X(vkWaitForFences)
 
-#define PUMICE_VK_DEVICE_OPTIONAL(X)                                                         \
-  X(vkGetPipelineExecutablePropertiesKHR)                                                    \
+#define PUMICE_VK_DEVICE_OPTIONAL(X)      \
+  X(vkGetPipelineExecutablePropertiesKHR) \
   X(vkGetPipelineExecutableStatisticsKHR)
 
 #define X(function) PFN_##function function = nullptr;

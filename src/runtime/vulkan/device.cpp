@@ -12,8 +12,8 @@ VulkanDevice::VulkanDevice(Physical physical) : physical_(std::move(physical)) {
   pipelines_ = std::make_unique<Pipelines>(context_, physical_);
   own_objects_ = context_.live;
   clock_.tick_ns = physical_.traits.timestamp_ns;
-  clock_.mask = physical_.timestamp_bits >= 64 ? ~uint64_t{0}
-                                               : (uint64_t{1} << physical_.timestamp_bits) - 1;
+  clock_.mask =
+      physical_.timestamp_bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << physical_.timestamp_bits) - 1;
 }
 
 VulkanDevice::~VulkanDevice() = default;
@@ -34,15 +34,15 @@ void VulkanDevice::create() {
   check(api.vkCreateDevice(physical_.handle, &info, nullptr, &context_.device),
         "opening the device " + physical_.traits.name);
   ++g_live_objects;
-#define X(function)                                             \
-  context_.api.function = reinterpret_cast<PFN_##function>(     \
-      api.vkGetDeviceProcAddr(context_.device, #function));
+#define X(function)       \
+  context_.api.function = \
+      reinterpret_cast<PFN_##function>(api.vkGetDeviceProcAddr(context_.device, #function));
   PUMICE_VK_DEVICE(X)
   PUMICE_VK_DEVICE_OPTIONAL(X)
 #undef X
-#define X(function)                                                                        \
-  if (!context_.api.function) {                                                            \
-    fail(ErrorCode::driver, "the driver of {} lacks " #function, physical_.traits.name);   \
+#define X(function)                                                                      \
+  if (!context_.api.function) {                                                          \
+    fail(ErrorCode::driver, "the driver of {} lacks " #function, physical_.traits.name); \
   }
   PUMICE_VK_DEVICE(X)
 #undef X
@@ -80,8 +80,12 @@ KernelStats VulkanDevice::stats(Kernel kernel) const {
 }
 
 Recording VulkanDevice::record(std::span<const Command> commands) {
-  const Recorder recorder{context_,    *memory_, buffers_,
-                          kernels_,    pipelines_->layout(), physical_.queue_family,
+  const Recorder recorder{context_,
+                          *memory_,
+                          buffers_,
+                          kernels_,
+                          pipelines_->layout(),
+                          physical_.queue_family,
                           physical_.traits.push_bytes};
   return recordings_.add(std::make_unique<RecordingObject>(recorder, commands));
 }

@@ -117,9 +117,8 @@ bool Instance::create(const GlobalApi& global, std::string& why) {
           return global.vkEnumerateInstanceExtensionProperties(nullptr, n, out);
         },
         "listing instance extensions");
-    return std::any_of(found.begin(), found.end(), [&](const auto& e) {
-      return std::strcmp(e.extensionName, name) == 0;
-    });
+    return std::any_of(found.begin(), found.end(),
+                       [&](const auto& e) { return std::strcmp(e.extensionName, name) == 0; });
   };
   const bool layer = knob_flag(Knob::validate);
   const bool messages =
@@ -148,10 +147,10 @@ bool Instance::create(const GlobalApi& global, std::string& why) {
   PUMICE_VK_INSTANCE(X)
   PUMICE_VK_INSTANCE_OPTIONAL(X)
 #undef X
-#define X(function)                            \
-  if (!api_.function) {                        \
-    why = "lacks the function " #function;     \
-    return false;                              \
+#define X(function)                        \
+  if (!api_.function) {                    \
+    why = "lacks the function " #function; \
+    return false;                          \
   }
   PUMICE_VK_INSTANCE(X)
 #undef X

@@ -155,7 +155,8 @@ GlobalApi open_library(const Candidate& candidate, std::string& why) {
   if (candidate.driver) {
     if (void* negotiate = symbol("vk_icdNegotiateLoaderICDInterfaceVersion")) {
       uint32_t version = kInterfaceVersion;
-      const VkResult result = reinterpret_cast<VkResult(VKAPI_PTR*)(uint32_t*)>(negotiate)(&version);
+      const VkResult result =
+          reinterpret_cast<VkResult(VKAPI_PTR*)(uint32_t*)>(negotiate)(&version);
       if (result != VK_SUCCESS) {
         why = "the driver refuses to negotiate: " + result_text(result);
         return {};

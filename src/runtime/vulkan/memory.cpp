@@ -56,8 +56,8 @@ std::unique_ptr<BufferObject> MemoryPool::create(uint64_t bytes, uint64_t slack,
   info.usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT | VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                VK_BUFFER_USAGE_TRANSFER_DST_BIT | VK_BUFFER_USAGE_INDIRECT_BUFFER_BIT |
                VK_BUFFER_USAGE_SHADER_DEVICE_ADDRESS_BIT;
-  auto buffer = make<VkBuffer>(context_, &DeviceApi::vkCreateBuffer, &DeviceApi::vkDestroyBuffer,
-                               info, what);
+  auto buffer =
+      make<VkBuffer>(context_, &DeviceApi::vkCreateBuffer, &DeviceApi::vkDestroyBuffer, info, what);
   VkMemoryRequirements needs{};
   context_.api.vkGetBufferMemoryRequirements(context_.device, buffer.get(), &needs);
   const int type = memory_type(needs.memoryTypeBits, wishes);
@@ -124,9 +124,8 @@ uint64_t MemoryPool::available() const {
   uint64_t most = 0;
   for (uint32_t i = 0; i < memory.memoryProperties.memoryHeapCount; ++i) {
     if (!(memory.memoryProperties.memoryHeaps[i].flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT)) continue;
-    const uint64_t left = budget.heapBudget[i] > budget.heapUsage[i]
-                              ? budget.heapBudget[i] - budget.heapUsage[i]
-                              : 0;
+    const uint64_t left =
+        budget.heapBudget[i] > budget.heapUsage[i] ? budget.heapBudget[i] - budget.heapUsage[i] : 0;
     most = std::max(most, left);
   }
   return most;

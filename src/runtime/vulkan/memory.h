@@ -31,8 +31,7 @@ struct BufferObject {
 class MemoryPool {
  public:
   /// The physical device must outlive the pool.
-  MemoryPool(Context& context, const Physical& physical)
-      : context_(context), physical_(physical) {}
+  MemoryPool(Context& context, const Physical& physical) : context_(context), physical_(physical) {}
 
   /// Throws out_of_memory.
   std::unique_ptr<BufferObject> alloc(uint64_t bytes, Memory memory, const char* label);

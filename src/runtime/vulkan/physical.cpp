@@ -93,8 +93,8 @@ std::string architecture(const Properties& p) {
 
 uint32_t cores(const Properties& p, bool software) {
   if (p.nvidia.shaderSMCount != 0) return p.nvidia.shaderSMCount;
-  const uint32_t amd = p.amd.shaderEngineCount * p.amd.shaderArraysPerEngineCount *
-                       p.amd.computeUnitsPerShaderArray;
+  const uint32_t amd =
+      p.amd.shaderEngineCount * p.amd.shaderArraysPerEngineCount * p.amd.computeUnitsPerShaderArray;
   if (amd != 0) return amd;
   return software ? std::max(1u, std::thread::hardware_concurrency()) : 1;
 }
@@ -132,15 +132,15 @@ void fill_types(DeviceTraits& t, const Features& f, const Properties& p) {
   t.dot4 = f.v13.shaderIntegerDotProduct && p.v13.integerDotProduct4x8BitPackedSignedAccelerated;
   t.atomic_i64 = f.v12.shaderBufferInt64Atomics;
   const auto rounding = p.v12.roundingModeIndependence, denorm = p.v12.denormBehaviorIndependence;
-  t.rounding_rte = float_mask(p.v12.shaderRoundingModeRTEFloat16, p.v12.shaderRoundingModeRTEFloat32,
-                              p.v12.shaderRoundingModeRTEFloat64, rounding);
+  t.rounding_rte =
+      float_mask(p.v12.shaderRoundingModeRTEFloat16, p.v12.shaderRoundingModeRTEFloat32,
+                 p.v12.shaderRoundingModeRTEFloat64, rounding);
   t.denorm_preserve =
       float_mask(p.v12.shaderDenormPreserveFloat16, p.v12.shaderDenormPreserveFloat32,
                  p.v12.shaderDenormPreserveFloat64, denorm);
-  t.preserve_nan_inf = float_mask(p.v12.shaderSignedZeroInfNanPreserveFloat16,
-                                  p.v12.shaderSignedZeroInfNanPreserveFloat32,
-                                  p.v12.shaderSignedZeroInfNanPreserveFloat64,
-                                  VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL);
+  t.preserve_nan_inf = float_mask(
+      p.v12.shaderSignedZeroInfNanPreserveFloat16, p.v12.shaderSignedZeroInfNanPreserveFloat32,
+      p.v12.shaderSignedZeroInfNanPreserveFloat64, VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_ALL);
 }
 
 void fill_limits(DeviceTraits& t, const Features& f, const Properties& p, bool compute_only) {
@@ -157,9 +157,8 @@ void fill_limits(DeviceTraits& t, const Features& f, const Properties& p, bool c
   t.subgroup = p.v11.subgroupSize;
   t.subgroup_min = p.v13.minSubgroupSize;
   t.subgroup_max = p.v13.maxSubgroupSize;
-  t.subgroup_size_control =
-      f.v13.subgroupSizeControl && f.v13.computeFullSubgroups &&
-      (p.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
+  t.subgroup_size_control = f.v13.subgroupSizeControl && f.v13.computeFullSubgroups &&
+                            (p.v13.requiredSubgroupSizeStages & VK_SHADER_STAGE_COMPUTE_BIT) != 0;
   t.max_allocation = std::min(p.v11.maxMemoryAllocationSize, p.v13.maxBufferSize);
 }
 
@@ -193,8 +192,8 @@ bool dtype_of(VkComponentTypeKHR type, DType& out) {
 }
 
 /// Shapes with subgroup scope whose types the language has and the device computes with.
-void fill_matrices(DeviceTraits& t, const Features& f, const Properties& p,
-                   const InstanceApi& api, VkPhysicalDevice device) {
+void fill_matrices(DeviceTraits& t, const Features& f, const Properties& p, const InstanceApi& api,
+                   VkPhysicalDevice device) {
   const auto query = api.vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR;
   if (!f.matrix.cooperativeMatrix || !query ||
       !(p.matrix.cooperativeMatrixSupportedStages & VK_SHADER_STAGE_COMPUTE_BIT)) {
@@ -337,8 +336,9 @@ std::vector<Found> enumerate() {
 
 std::unique_ptr<Device> open(const std::string& which) {
   std::vector<Physical> list = physical_devices();
-  const bool number = !which.empty() && which.size() < 6 &&
-                      std::all_of(which.begin(), which.end(), [](char c) { return std::isdigit(c); });
+  const bool number =
+      !which.empty() && which.size() < 6 &&
+      std::all_of(which.begin(), which.end(), [](char c) { return std::isdigit(c); });
   std::string there;
   Physical* chosen = nullptr;
   for (size_t i = 0; i < list.size(); ++i) {

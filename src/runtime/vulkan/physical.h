@@ -19,9 +19,9 @@ struct Physical {
   VkPhysicalDeviceType type = VK_PHYSICAL_DEVICE_TYPE_OTHER;
   uint32_t queue_family = 0;
   uint32_t timestamp_bits = 0;
-  bool memory_budget = false;   // VK_EXT_memory_budget
+  bool memory_budget = false;    // VK_EXT_memory_budget
   bool executable_info = false;  // VK_KHR_pipeline_executable_properties
-  uint32_t max_subgroups = 0;   // of a workgroup
+  uint32_t max_subgroups = 0;    // of a workgroup
   uint8_t cache_uuid[VK_UUID_SIZE] = {};
   VkPhysicalDeviceMemoryProperties memory{};
   std::unique_ptr<Features> features;  // those to enable

@@ -71,8 +71,7 @@ Owned<VkPipelineCache> Pipelines::make_cache(const std::string& bytes) const {
   info.initialDataSize = bytes.size();
   info.pInitialData = bytes.empty() ? nullptr : bytes.data();
   return make<VkPipelineCache>(context_, &DeviceApi::vkCreatePipelineCache,
-                               &DeviceApi::vkDestroyPipelineCache, info,
-                               "making a pipeline cache");
+                               &DeviceApi::vkDestroyPipelineCache, info, "making a pipeline cache");
 }
 
 std::unique_ptr<KernelObject> Pipelines::load(const Code& code, const KernelInfo& info) {
@@ -83,7 +82,8 @@ std::unique_ptr<KernelObject> Pipelines::load(const Code& code, const KernelInfo
     fail(ErrorCode::refused, "kernel {}: a workgroup of {} has more than {} subgroups of {}",
          info.name, info.workgroup, physical_.max_subgroups, info.subgroup);
   }
-  auto module_info = structure<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
+  auto module_info =
+      structure<VkShaderModuleCreateInfo>(VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO);
   module_info.codeSize = words.size() * 4;
   module_info.pCode = words.data();
   const auto module =
@@ -93,11 +93,12 @@ std::unique_ptr<KernelObject> Pipelines::load(const Code& code, const KernelInfo
   auto size = structure<VkPipelineShaderStageRequiredSubgroupSizeCreateInfo>(
       VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_SUBGROUP_SIZE_CREATE_INFO);
   size.requiredSubgroupSize = info.subgroup;
-  auto create = structure<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
+  auto create =
+      structure<VkComputePipelineCreateInfo>(VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO);
   create.layout = layout_.get();
   if (physical_.executable_info) create.flags = VK_PIPELINE_CREATE_CAPTURE_STATISTICS_BIT_KHR;
-  create.stage =
-      structure<VkPipelineShaderStageCreateInfo>(VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO);
+  create.stage = structure<VkPipelineShaderStageCreateInfo>(
+      VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO);
   if (sized) create.stage.pNext = &size;
   if (info.full_subgroups && traits.subgroup_size_control) {
     create.stage.flags = VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT;
@@ -152,7 +153,8 @@ KernelStats Pipelines::stats(const KernelObject& kernel) const {
       "listing executables",
       structure<VkPipelineExecutablePropertiesKHR>(
           VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_PROPERTIES_KHR));
-  auto which = structure<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
+  auto which =
+      structure<VkPipelineExecutableInfoKHR>(VK_STRUCTURE_TYPE_PIPELINE_EXECUTABLE_INFO_KHR);
   which.pipeline = kernel.pipeline.get();
   for (; which.executableIndex < executables.size(); ++which.executableIndex) {
     const auto statistics = enumerated<VkPipelineExecutableStatisticKHR>(
@@ -177,7 +179,8 @@ std::string Pipelines::save_cache() const {
       check(context_.api.vkGetPipelineCacheData(context_.device, cache_.get(), &bytes, nullptr),
             "reading the pipeline cache");
       data.resize(bytes);
-      result = context_.api.vkGetPipelineCacheData(context_.device, cache_.get(), &bytes, data.data());
+      result =
+          context_.api.vkGetPipelineCacheData(context_.device, cache_.get(), &bytes, data.data());
       check(result, "reading the pipeline cache");
       data.resize(bytes);
     }

@@ -86,8 +86,7 @@ RecordingObject::~RecordingObject() {
   if (running_) context_.api.vkWaitForFences(context_.device, 1, &fence, VK_TRUE, UINT64_MAX);
 }
 
-void RecordingObject::place_arguments(const Recorder& recorder,
-                                      std::span<const Command> commands) {
+void RecordingObject::place_arguments(const Recorder& recorder, std::span<const Command> commands) {
   uint64_t bytes = 0;
   for (const Command& command : commands) {
     if (const auto* dispatch = std::get_if<Dispatch>(&command)) {
@@ -109,7 +108,8 @@ void RecordingObject::begin_part() {
   check(context_.api.vkAllocateCommandBuffers(context_.device, &allocate, &part),
         "making a command buffer");
   parts_.push_back(part);
-  const auto begin = structure<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
+  const auto begin =
+      structure<VkCommandBufferBeginInfo>(VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO);
   check(context_.api.vkBeginCommandBuffer(part, &begin), "beginning a command buffer");
 }
 
@@ -119,7 +119,7 @@ void RecordingObject::end_part() {
 
 void RecordingObject::record(const Recorder& recorder, std::span<const Command> commands) {
   const std::vector<Interval> intervals = intervals_of(commands);
-  size_t at = 0;        // the interval that the last dispatch, copy or fill belongs to
+  size_t at = 0;         // the interval that the last dispatch, copy or fill belongs to
   bool pending = false;  // a barrier is due before the next one
   bool cut = false;      // a part is due before the next command
   auto ready = [&](bool work) {
@@ -142,7 +142,8 @@ void RecordingObject::record(const Recorder& recorder, std::span<const Command> 
     } else if (std::holds_alternative<Cut>(command)) {
       cut = used;
     } else if (const auto* timestamp = std::get_if<Timestamp>(&command)) {
-      ready(false);
+      // After a barrier that something follows, the clock is read after it, as the list says.
+      ready(at + 1 < intervals.size() && !intervals[at + 1].empty());
       add(*timestamp);
       used = true;
     } else {
@@ -173,8 +174,8 @@ void RecordingObject::final_barrier(const Interval& last) {
   auto memory = structure<VkMemoryBarrier>(VK_STRUCTURE_TYPE_MEMORY_BARRIER);
   memory.srcAccessMask = writes(last);
   memory.dstAccessMask = accesses({true, true, true}) | VK_ACCESS_HOST_READ_BIT;
-  const VkPipelineStageFlags to = stages({true, true, true}) | VK_PIPELINE_STAGE_HOST_BIT |
-                                  VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
+  const VkPipelineStageFlags to =
+      stages({true, true, true}) | VK_PIPELINE_STAGE_HOST_BIT | VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT;
   context_.api.vkCmdPipelineBarrier(parts_.back(), stages(last), to, 0, 1, &memory, 0, nullptr, 0,
                                     nullptr);
 }
