@@ -28,6 +28,16 @@ struct RecordingState {
 
 uint64_t up_to_4(uint64_t bytes) { return (bytes + 3) / 4 * 4; }
 
+std::string_view name(Code::Format format) {
+  switch (format) {
+    case Code::Format::none: return "none";
+    case Code::Format::spirv: return "spirv";
+    case Code::Format::ptx: return "ptx";
+    case Code::Format::kir: return "kir";
+  }
+  return "unknown";
+}
+
 template <typename T>
 bool contains(const std::vector<T>& list, T value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -201,12 +211,8 @@ class Validated final : public Device {
   void wait(Recording recording) override;
   std::vector<double> timestamps(Recording recording) override;
 
-  std::string save_cache() const override {
-    return driver([&] { return inner_->save_cache(); });
-  }
-  void load_cache(const std::string& bytes) override {
-    driver([&] { inner_->load_cache(bytes); });
-  }
+  std::string save_cache() const override;
+  void load_cache(const std::string& bytes) override;
   uint64_t live_objects() const override { return inner_->live_objects(); }
 
  private:
@@ -259,6 +265,14 @@ class Validated final : public Device {
   Handles<Recording, RecordingState> recordings_;
 };
 
+std::string Validated::save_cache() const {
+  return driver([&] { return inner_->save_cache(); });
+}
+
+void Validated::load_cache(const std::string& bytes) {
+  driver([&] { inner_->load_cache(bytes); });
+}
+
 Buffer Validated::alloc(uint64_t bytes, Memory memory, const char* label) {
   const std::string text = label ? label : "without a name";
   if (bytes == 0) fail(ErrorCode::bad_argument, "buffer {}: a size of 0 bytes", text);
@@ -304,7 +318,7 @@ void Validated::free(Buffer buffer) noexcept {
 Kernel Validated::load(const Code& code, const KernelInfo& info) {
   if (inner_->format() != Code::Format::none && code.format != inner_->format()) {
     fail(ErrorCode::bad_argument, "kernel {}: code of format {} where the device takes {}",
-         info.name, static_cast<int>(code.format), static_cast<int>(inner_->format()));
+         info.name, name(code.format), name(inner_->format()));
   }
   check_kernel(traits(), info);
   auto state = std::make_unique<KernelInfo>(info);

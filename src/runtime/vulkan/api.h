@@ -6,7 +6,7 @@
 #define VK_NO_PROTOTYPES
 #include <vulkan/vulkan_core.h>
 
-#if VK_HEADER_VERSION_COMPLETE < VK_MAKE_API_VERSION(0, 1, 4, 309)
+#ifndef VK_KHR_shader_bfloat16
 #error "Vulkan headers 1.4.309 or later are needed: set PUMICE_VULKAN_INCLUDE to their folder"
 #endif
 

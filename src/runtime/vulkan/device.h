@@ -49,7 +49,7 @@ class VulkanDevice final : public Device {
   uint64_t live_objects() const override;
 
   /// For tests: the functions, to put a failing one in.
-  DeviceApi& api_for_test() { return context_.api; }
+  Context& context_for_test() { return context_; }
 
  private:
   /// Destroys the VkDevice after all else.

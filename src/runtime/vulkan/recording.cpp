@@ -17,18 +17,20 @@ uint64_t aligned(uint64_t bytes) {
   return (bytes + kArgumentAlignment - 1) / kArgumentAlignment * kArgumentAlignment;
 }
 
+VkFlags only(bool condition, VkFlags bit) { return condition ? bit : 0; }
+
 VkPipelineStageFlags stages(const Interval& i) {
-  return (i.compute ? VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT : 0u) |
-         (i.transfer ? VK_PIPELINE_STAGE_TRANSFER_BIT : 0u);
+  return only(i.compute, VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT) |
+         only(i.transfer, VK_PIPELINE_STAGE_TRANSFER_BIT);
 }
 VkAccessFlags writes(const Interval& i) {
-  return (i.compute ? VK_ACCESS_SHADER_WRITE_BIT : 0u) |
-         (i.transfer ? VK_ACCESS_TRANSFER_WRITE_BIT : 0u);
+  return only(i.compute, VK_ACCESS_SHADER_WRITE_BIT) |
+         only(i.transfer, VK_ACCESS_TRANSFER_WRITE_BIT);
 }
 VkAccessFlags accesses(const Interval& i) {
-  return writes(i) | (i.compute ? VK_ACCESS_SHADER_READ_BIT : 0u) |
-         (i.transfer ? VK_ACCESS_TRANSFER_READ_BIT : 0u) |
-         (i.indirect ? VK_ACCESS_INDIRECT_COMMAND_READ_BIT : 0u);
+  return writes(i) | only(i.compute, VK_ACCESS_SHADER_READ_BIT) |
+         only(i.transfer, VK_ACCESS_TRANSFER_READ_BIT) |
+         only(i.indirect, VK_ACCESS_INDIRECT_COMMAND_READ_BIT);
 }
 
 VkBuffer handle(const Recorder& recorder, Buffer buffer) {
@@ -163,7 +165,7 @@ void RecordingObject::barrier(const Interval& before, const Interval& after) {
   memory.srcAccessMask = writes(before);
   memory.dstAccessMask = accesses(after);
   const VkPipelineStageFlags to =
-      stages(after) | (after.indirect ? VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT : 0u);
+      stages(after) | only(after.indirect, VK_PIPELINE_STAGE_DRAW_INDIRECT_BIT);
   context_.api.vkCmdPipelineBarrier(parts_.back(), stages(before), to, 0, 1, &memory, 0, nullptr, 0,
                                     nullptr);
 }
