@@ -24,10 +24,13 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
                                           VkDebugUtilsMessageTypeFlagsEXT,
                                           const VkDebugUtilsMessengerCallbackDataEXT* data,
                                           void*) noexcept {
+  const std::string_view id = data->pMessageIdName ? data->pMessageIdName : "";
+  if (id.starts_with("WARNING-Setting")) return VK_FALSE;  // the layer on its own settings
   ++g_validation_messages;
   const bool error = (severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT) != 0;
   try {
-    log(error ? LogLevel::error : LogLevel::warn, "validation layer: {}", data->pMessage);
+    log(error ? LogLevel::error : LogLevel::warn, "validation layer: {} {}",
+        data->pMessageIdName ? data->pMessageIdName : "", data->pMessage);
   } catch (...) {  // the count above is what tests look at
   }
   return VK_FALSE;

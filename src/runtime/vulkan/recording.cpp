@@ -122,38 +122,39 @@ void RecordingObject::end_part() {
 void RecordingObject::record(const Recorder& recorder, std::span<const Command> commands) {
   const std::vector<Interval> intervals = intervals_of(commands);
   size_t at = 0;         // the interval that the last dispatch, copy or fill belongs to
+  bool worked = false;   // there was one in that interval
   bool pending = false;  // a barrier is due before the next one
-  bool cut = false;      // a part is due before the next command
+  bool used = false;     // the part has a command
+  bool cut = false;      // a new part is due before the next command
   auto ready = [&](bool work) {
     if (cut) {
       end_part();
       begin_part();
       cut = false;
     }
+    used = true;
     if (work && pending) {
       barrier(intervals[at], intervals[at + 1]);
       ++at;
-      pending = false;
+      pending = worked = false;
     }
   };
-  bool used = false;  // something stands in the interval and the part
   begin_part();
   for (const Command& command : commands) {
     if (std::holds_alternative<Barrier>(command)) {
-      pending = !intervals[at].empty() && at + 1 < intervals.size();
+      pending = pending || worked;
     } else if (std::holds_alternative<Cut>(command)) {
       cut = used;
     } else if (const auto* timestamp = std::get_if<Timestamp>(&command)) {
       // After a barrier that something follows, the clock is read after it, as the list says.
-      ready(at + 1 < intervals.size() && !intervals[at + 1].empty());
+      ready(pending && !intervals[at + 1].empty());
       add(*timestamp);
-      used = true;
     } else {
       ready(true);
       if (const auto* dispatch = std::get_if<Dispatch>(&command)) add(recorder, *dispatch);
       if (const auto* copy = std::get_if<Copy>(&command)) add(recorder, *copy);
       if (const auto* fill = std::get_if<Fill>(&command)) add(recorder, *fill);
-      used = true;
+      worked = true;
     }
   }
   final_barrier(intervals[at]);
