@@ -106,27 +106,18 @@ std::vector<int64_t> integers(const Tensor& tensor) {
   CHECK(type.has_value(), "tensor {} of {}", tensor.name, onnx::name(tensor.data_type));
   switch (*type) {
     case DType::b1:
-    case DType::u8:
-      return widen<uint8_t>(tensor);
-    case DType::i8:
-      return widen<int8_t>(tensor);
-    case DType::u16:
-      return widen<uint16_t>(tensor);
-    case DType::i16:
-      return widen<int16_t>(tensor);
-    case DType::u32:
-      return widen<uint32_t>(tensor);
-    case DType::i32:
-      return widen<int32_t>(tensor);
-    case DType::u64:
-      return widen<uint64_t>(tensor);
-    case DType::i64:
-      return widen<int64_t>(tensor);
+    case DType::u8: return widen<uint8_t>(tensor);
+    case DType::i8: return widen<int8_t>(tensor);
+    case DType::u16: return widen<uint16_t>(tensor);
+    case DType::i16: return widen<int16_t>(tensor);
+    case DType::u32: return widen<uint32_t>(tensor);
+    case DType::i32: return widen<int32_t>(tensor);
+    case DType::u64: return widen<uint64_t>(tensor);
+    case DType::i64: return widen<int64_t>(tensor);
     case DType::f16:
     case DType::bf16:
     case DType::f32:
-    case DType::f64:
-      break;
+    case DType::f64: break;
   }
   CHECK(false, "tensor {} of {}", tensor.name, onnx::name(tensor.data_type));
   return {};

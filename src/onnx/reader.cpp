@@ -58,42 +58,21 @@ void settle(Attribute& attribute, AttributeType stated, const Place& at) {
     at.malformed("is of type {}, but holds {}", name(stated), name(found));
   }
   switch (stated) {
-    case AttributeType::float_:
-      value = 0.0f;
-      break;
-    case AttributeType::int_:
-      value = int64_t{0};
-      break;
-    case AttributeType::string:
-      value = std::string();
-      break;
-    case AttributeType::floats:
-      value = std::vector<float>();
-      break;
-    case AttributeType::ints:
-      value = std::vector<int64_t>();
-      break;
-    case AttributeType::strings:
-      value = std::vector<std::string>();
-      break;
-    case AttributeType::tensors:
-      value = std::vector<TensorPtr>();
-      break;
-    case AttributeType::graphs:
-      value = std::vector<GraphPtr>();
-      break;
-    case AttributeType::sparse_tensors:
-      value = std::vector<SparseTensorPtr>();
-      break;
-    case AttributeType::type_protos:
-      value = std::vector<TypePtr>();
-      break;
+    case AttributeType::float_: value = 0.0f; break;
+    case AttributeType::int_: value = int64_t{0}; break;
+    case AttributeType::string: value = std::string(); break;
+    case AttributeType::floats: value = std::vector<float>(); break;
+    case AttributeType::ints: value = std::vector<int64_t>(); break;
+    case AttributeType::strings: value = std::vector<std::string>(); break;
+    case AttributeType::tensors: value = std::vector<TensorPtr>(); break;
+    case AttributeType::graphs: value = std::vector<GraphPtr>(); break;
+    case AttributeType::sparse_tensors: value = std::vector<SparseTensorPtr>(); break;
+    case AttributeType::type_protos: value = std::vector<TypePtr>(); break;
     case AttributeType::tensor:
     case AttributeType::graph:
     case AttributeType::sparse_tensor:
     case AttributeType::type_proto:
-    case AttributeType::undefined:
-      at.malformed("is of type {}, but holds nothing", name(stated));
+    case AttributeType::undefined: at.malformed("is of type {}, but holds nothing", name(stated));
   }
 }
 
@@ -150,12 +129,8 @@ Model Reader::model() {
   size_t imports = 0;
   each_field(bytes_, at, [&](Field& f) {
     switch (f.tag()) {
-      case field::model::ir_version:
-        model.ir_version = f.integer("ir_version");
-        break;
-      case field::model::producer_name:
-        model.producer = f.text("producer_name");
-        break;
+      case field::model::ir_version: model.ir_version = f.integer("ir_version"); break;
+      case field::model::producer_name: model.producer = f.text("producer_name"); break;
       case field::model::producer_version:
         model.producer_version = f.text("producer_version");
         break;
@@ -184,8 +159,7 @@ Model Reader::model() {
         model.functions.push_back(function(f.bytes(place), place));
         break;
       }
-      default:
-        f.skip();
+      default: f.skip();
     }
   });
   if (!has_graph) at.malformed("has no graph");
@@ -203,9 +177,7 @@ Graph Reader::graph(std::string_view bytes, const Place& at, int depth) {
         append(graph.nodes, f, "node",
                [&](std::string_view b, const Place& p) { return node(b, p, depth); });
         break;
-      case field::graph::name:
-        graph.name = f.text("name");
-        break;
+      case field::graph::name: graph.name = f.text("name"); break;
       case field::graph::initializer:
         append(graph.initializers, f, "initializer",
                [&](std::string_view b, const Place& p) { return read_tensor(b, source_, p); });
@@ -214,17 +186,10 @@ Graph Reader::graph(std::string_view bytes, const Place& at, int depth) {
         append(graph.sparse_initializers, f, "sparse_initializer",
                [&](std::string_view b, const Place& p) { return sparse_tensor(b, p); });
         break;
-      case field::graph::input:
-        append(graph.inputs, f, "input", info);
-        break;
-      case field::graph::output:
-        append(graph.outputs, f, "output", info);
-        break;
-      case field::graph::value_info:
-        append(graph.value_infos, f, "value_info", info);
-        break;
-      default:
-        f.skip();
+      case field::graph::input: append(graph.inputs, f, "input", info); break;
+      case field::graph::output: append(graph.outputs, f, "output", info); break;
+      case field::graph::value_info: append(graph.value_infos, f, "value_info", info); break;
+      default: f.skip();
     }
   });
   return graph;
@@ -234,30 +199,17 @@ Node Reader::node(std::string_view bytes, const Place& at, int depth) {
   Node node;
   each_field(bytes, at, [&](Field& f) {
     switch (f.tag()) {
-      case field::node::input:
-        append_text(node.inputs, f, "input");
-        break;
-      case field::node::output:
-        append_text(node.outputs, f, "output");
-        break;
-      case field::node::name:
-        node.name = f.text("name");
-        break;
-      case field::node::op_type:
-        node.op_type = f.text("op_type");
-        break;
-      case field::node::domain:
-        node.domain = domain_of(f.text("domain"));
-        break;
-      case field::node::overload:
-        node.overload = f.text("overload");
-        break;
+      case field::node::input: append_text(node.inputs, f, "input"); break;
+      case field::node::output: append_text(node.outputs, f, "output"); break;
+      case field::node::name: node.name = f.text("name"); break;
+      case field::node::op_type: node.op_type = f.text("op_type"); break;
+      case field::node::domain: node.domain = domain_of(f.text("domain")); break;
+      case field::node::overload: node.overload = f.text("overload"); break;
       case field::node::attribute:
         append(node.attributes, f, "attribute",
                [&](std::string_view b, const Place& p) { return attribute(b, p, depth); });
         break;
-      default:
-        f.skip();
+      default: f.skip();
     }
   });
   return node;
@@ -286,42 +238,22 @@ Attribute Reader::attribute(std::string_view bytes, const Place& at, int depth) 
   };
   each_field(bytes, at, [&](Field& f) {
     switch (f.tag()) {
-      case field::attribute::name:
-        attribute.name = f.text("name");
-        break;
+      case field::attribute::name: attribute.name = f.text("name"); break;
       case field::attribute::ref_attr_name:
         attribute.ref_attr_name = f.text("ref_attr_name");
         break;
-      case field::attribute::type:
-        type = checked_attribute_type(f.integer("type"), at);
-        break;
-      case field::attribute::f:
-        hold<float>(value, at) = f.float32("f");
-        break;
-      case field::attribute::i:
-        hold<int64_t>(value, at) = f.integer("i");
-        break;
-      case field::attribute::s:
-        hold<std::string>(value, at) = f.bytes("s");
-        break;
-      case field::attribute::t:
-        single<TensorPtr>(value, f, "t", tensor);
-        break;
-      case field::attribute::g:
-        single<GraphPtr>(value, f, "g", subgraph);
-        break;
-      case field::attribute::tp:
-        single<TypePtr>(value, f, "tp", type_proto);
-        break;
+      case field::attribute::type: type = checked_attribute_type(f.integer("type"), at); break;
+      case field::attribute::f: hold<float>(value, at) = f.float32("f"); break;
+      case field::attribute::i: hold<int64_t>(value, at) = f.integer("i"); break;
+      case field::attribute::s: hold<std::string>(value, at) = f.bytes("s"); break;
+      case field::attribute::t: single<TensorPtr>(value, f, "t", tensor); break;
+      case field::attribute::g: single<GraphPtr>(value, f, "g", subgraph); break;
+      case field::attribute::tp: single<TypePtr>(value, f, "tp", type_proto); break;
       case field::attribute::sparse_tensor:
         single<SparseTensorPtr>(value, f, "sparse_tensor", sparse);
         break;
-      case field::attribute::floats:
-        f.append(hold<std::vector<float>>(value, at), "floats");
-        break;
-      case field::attribute::ints:
-        f.append(hold<std::vector<int64_t>>(value, at), "ints");
-        break;
+      case field::attribute::floats: f.append(hold<std::vector<float>>(value, at), "floats"); break;
+      case field::attribute::ints: f.append(hold<std::vector<int64_t>>(value, at), "ints"); break;
       case field::attribute::strings:
         append(hold<std::vector<std::string>>(value, at), f, "strings", text);
         break;
@@ -337,8 +269,7 @@ Attribute Reader::attribute(std::string_view bytes, const Place& at, int depth) 
       case field::attribute::sparse_tensors:
         append(hold<std::vector<SparseTensorPtr>>(value, at), f, "sparse_tensors", sparse);
         break;
-      default:
-        f.skip();
+      default: f.skip();
     }
   });
   settle(attribute, type, at);
@@ -350,24 +281,12 @@ Function Reader::function(std::string_view bytes, const Place& at) {
   size_t imports = 0;
   each_field(bytes, at, [&](Field& f) {
     switch (f.tag()) {
-      case field::function::name:
-        function.name = f.text("name");
-        break;
-      case field::function::domain:
-        function.domain = domain_of(f.text("domain"));
-        break;
-      case field::function::overload:
-        function.overload = f.text("overload");
-        break;
-      case field::function::input:
-        append_text(function.inputs, f, "input");
-        break;
-      case field::function::output:
-        append_text(function.outputs, f, "output");
-        break;
-      case field::function::attribute:
-        append_text(function.attributes, f, "attribute");
-        break;
+      case field::function::name: function.name = f.text("name"); break;
+      case field::function::domain: function.domain = domain_of(f.text("domain")); break;
+      case field::function::overload: function.overload = f.text("overload"); break;
+      case field::function::input: append_text(function.inputs, f, "input"); break;
+      case field::function::output: append_text(function.outputs, f, "output"); break;
+      case field::function::attribute: append_text(function.attributes, f, "attribute"); break;
       case field::function::attribute_proto:
         append(function.defaults, f, "attribute_proto",
                [&](std::string_view b, const Place& p) { return attribute(b, p, 1); });
@@ -385,8 +304,7 @@ Function Reader::function(std::string_view bytes, const Place& at) {
         opset(f.bytes(place), place, function.opsets);
         break;
       }
-      default:
-        f.skip();
+      default: f.skip();
     }
   });
   return function;
@@ -396,16 +314,13 @@ ValueInfo Reader::value_info(std::string_view bytes, const Place& at) {
   ValueInfo info;
   each_field(bytes, at, [&](Field& f) {
     switch (f.tag()) {
-      case field::value_info::name:
-        info.name = f.text("name");
-        break;
+      case field::value_info::name: info.name = f.text("name"); break;
       case field::value_info::type: {
         const Place place(at, "type");
         info.type = type(f.bytes(place), place, 1);
         break;
       }
-      default:
-        f.skip();
+      default: f.skip();
     }
   });
   return info;
@@ -443,12 +358,8 @@ Type Reader::type(std::string_view bytes, const Place& at, int depth) {
       tensor_type(f.bytes(place), place, type);
     };
     switch (f.tag()) {
-      case field::type::tensor:
-        flat("tensor_type", Type::Kind::tensor);
-        break;
-      case field::type::sparse_tensor:
-        flat("sparse_tensor_type", Type::Kind::sparse_tensor);
-        break;
+      case field::type::tensor: flat("tensor_type", Type::Kind::tensor); break;
+      case field::type::sparse_tensor: flat("sparse_tensor_type", Type::Kind::sparse_tensor); break;
       case field::type::sequence:
         nested("sequence_type", field::inner_type::elem_type, Type::Kind::sequence);
         break;
@@ -463,8 +374,7 @@ Type Reader::type(std::string_view bytes, const Place& at, int depth) {
         type.kind = Type::Kind::opaque;
         f.skip();
         break;
-      default:
-        f.skip();
+      default: f.skip();
     }
   });
   return type;
@@ -481,8 +391,7 @@ void Reader::tensor_type(std::string_view bytes, const Place& at, Type& type) {
         type.dims = shape(f.bytes(place), place);
         break;
       }
-      default:
-        f.skip();
+      default: f.skip();
     }
   });
 }
@@ -505,8 +414,7 @@ std::vector<Dim> Reader::shape(std::string_view bytes, const Place& at) {
           out = symbol.empty() ? Dim() : Dim(std::move(symbol));
           break;
         }
-        default:
-          f.skip();
+        default: f.skip();
       }
     });
     return out;
@@ -535,14 +443,14 @@ SparseTensor Reader::sparse_tensor(std::string_view bytes, const Place& at) {
         sparse.indices = read_tensor(f.bytes(place), source_, place);
         break;
       }
-      case field::sparse_tensor::dims:
-        f.append(sparse.dims, "dims");
-        break;
-      default:
-        f.skip();
+      case field::sparse_tensor::dims: f.append(sparse.dims, "dims"); break;
+      default: f.skip();
     }
   });
   checked_elements(sparse.dims, at);
+  for (const Tensor* part : {&sparse.values, &sparse.indices}) {
+    if (part->data_type == DataType::undefined) at.malformed("lacks values or indices");
+  }
   return sparse;
 }
 
@@ -551,14 +459,9 @@ void Reader::opset(std::string_view bytes, const Place& at, OpsetImports& import
   int64_t version = 0;
   each_field(bytes, at, [&](Field& f) {
     switch (f.tag()) {
-      case field::opset::domain:
-        domain = domain_of(f.text("domain"));
-        break;
-      case field::opset::version:
-        version = f.integer("version");
-        break;
-      default:
-        f.skip();
+      case field::opset::domain: domain = domain_of(f.text("domain")); break;
+      case field::opset::version: version = f.integer("version"); break;
+      default: f.skip();
     }
   });
   if (version < 1) at.malformed("version {} of domain {}", version, shown(domain));

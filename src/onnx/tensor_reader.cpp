@@ -71,21 +71,16 @@ void take_narrowed(Tensor& tensor, const std::vector<int32_t>& values, size_t wa
 void take_int32s(Tensor& tensor, std::vector<int32_t> values, size_t elements, size_t bytes,
                  const Place& at) {
   switch (tensor.data_type) {
-    case DataType::int32:
-      return take_typed(tensor, std::move(values), elements, "int32_data", at);
+    case DataType::int32: return take_typed(tensor, std::move(values), elements, "int32_data", at);
     case DataType::int16:
       return take_narrowed<int16_t>(tensor, values, elements, -32768, 32767, at);
     case DataType::uint16:
     case DataType::float16:
-    case DataType::bfloat16:
-      return take_narrowed<uint16_t>(tensor, values, elements, 0, 65535, at);
-    case DataType::int8:
-      return take_narrowed<int8_t>(tensor, values, elements, -128, 127, at);
-    case DataType::boolean:
-      return take_narrowed<uint8_t>(tensor, values, elements, 0, 1, at);
+    case DataType::bfloat16: return take_narrowed<uint16_t>(tensor, values, elements, 0, 65535, at);
+    case DataType::int8: return take_narrowed<int8_t>(tensor, values, elements, -128, 127, at);
+    case DataType::boolean: return take_narrowed<uint8_t>(tensor, values, elements, 0, 1, at);
     // Eight bits, or several elements packed into a byte.
-    default:
-      return take_narrowed<uint8_t>(tensor, values, bytes, 0, 255, at);
+    default: return take_narrowed<uint8_t>(tensor, values, bytes, 0, 255, at);
   }
 }
 
@@ -162,20 +157,14 @@ std::string_view filled(const Parts& parts, const Place& at) {
 std::string_view field_of(DataType type) {
   switch (type) {
     case DataType::float32:
-    case DataType::complex64:
-      return "float_data";
+    case DataType::complex64: return "float_data";
     case DataType::float64:
-    case DataType::complex128:
-      return "double_data";
-    case DataType::int64:
-      return "int64_data";
+    case DataType::complex128: return "double_data";
+    case DataType::int64: return "int64_data";
     case DataType::uint32:
-    case DataType::uint64:
-      return "uint64_data";
-    case DataType::string:
-      return "string_data";
-    default:
-      return "int32_data";
+    case DataType::uint64: return "uint64_data";
+    case DataType::string: return "string_data";
+    default: return "int32_data";
   }
 }
 
@@ -274,47 +263,26 @@ Tensor read_tensor(std::string_view bytes, TensorSource& source, const Place& at
   int64_t location = 0;
   each_field(bytes, at, [&](Field& f) {
     switch (f.tag()) {
-      case field::tensor::dims:
-        f.append(tensor.dims, "dims");
-        break;
+      case field::tensor::dims: f.append(tensor.dims, "dims"); break;
       case field::tensor::data_type:
         tensor.data_type = checked_data_type(f.integer("data_type"), at);
         break;
-      case field::tensor::name:
-        tensor.name = f.text("name");
-        break;
+      case field::tensor::name: tensor.name = f.text("name"); break;
       case field::tensor::segment:
         fail(ErrorCode::refused, "{}: tensors in segments are not served", at.text());
-      case field::tensor::float_data:
-        f.append(parts.floats, "float_data");
-        break;
-      case field::tensor::int32_data:
-        f.append(parts.int32s, "int32_data");
-        break;
-      case field::tensor::int64_data:
-        f.append(parts.int64s, "int64_data");
-        break;
-      case field::tensor::double_data:
-        f.append(parts.doubles, "double_data");
-        break;
-      case field::tensor::uint64_data:
-        f.append(parts.uint64s, "uint64_data");
-        break;
-      case field::tensor::string_data:
-        parts.strings.emplace_back(f.bytes("string_data"));
-        break;
-      case field::tensor::raw_data:
-        parts.raw = f.bytes("raw_data");
-        break;
+      case field::tensor::float_data: f.append(parts.floats, "float_data"); break;
+      case field::tensor::int32_data: f.append(parts.int32s, "int32_data"); break;
+      case field::tensor::int64_data: f.append(parts.int64s, "int64_data"); break;
+      case field::tensor::double_data: f.append(parts.doubles, "double_data"); break;
+      case field::tensor::uint64_data: f.append(parts.uint64s, "uint64_data"); break;
+      case field::tensor::string_data: parts.strings.emplace_back(f.bytes("string_data")); break;
+      case field::tensor::raw_data: parts.raw = f.bytes("raw_data"); break;
       case field::tensor::external_data:
         parts.entries.push_back(
             read_entry(f.bytes("external_data"), Place(at, "external_data", parts.entries.size())));
         break;
-      case field::tensor::data_location:
-        location = f.integer("data_location");
-        break;
-      default:
-        f.skip();
+      case field::tensor::data_location: location = f.integer("data_location"); break;
+      default: f.skip();
     }
   });
   if (location < 0 || location > kExternal) {

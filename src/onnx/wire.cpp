@@ -83,14 +83,9 @@ std::pair<std::string, std::string> read_entry(std::string_view bytes, const Pla
   std::pair<std::string, std::string> entry;
   each_field(bytes, at, [&](Field& f) {
     switch (f.tag()) {
-      case field::entry::key:
-        entry.first = f.text("key");
-        break;
-      case field::entry::value:
-        entry.second = f.text("value");
-        break;
-      default:
-        f.skip();
+      case field::entry::key: entry.first = f.text("key"); break;
+      case field::entry::value: entry.second = f.text("value"); break;
+      default: f.skip();
     }
   });
   return entry;
@@ -117,16 +112,16 @@ void Field::append(std::vector<T>& out, std::string_view name) {
     return;
   }
   check_length(place);
-  const auto range = [&] {
-    if constexpr (std::is_same_v<T, float>) return reader_.get_packed_float();
-    if constexpr (std::is_same_v<T, double>) return reader_.get_packed_double();
-    if constexpr (std::is_same_v<T, int64_t>) return reader_.get_packed_int64();
-    if constexpr (std::is_same_v<T, uint64_t>) return reader_.get_packed_uint64();
-    if constexpr (std::is_same_v<T, int32_t>) return reader_.get_packed_int32();
-  }();
-  // A model may hold millions of runs of one element, so growth stays the vector's own.
-  if (out.empty()) out.reserve(range.size());
   try {
+    const auto range = [&] {
+      if constexpr (std::is_same_v<T, float>) return reader_.get_packed_float();
+      if constexpr (std::is_same_v<T, double>) return reader_.get_packed_double();
+      if constexpr (std::is_same_v<T, int64_t>) return reader_.get_packed_int64();
+      if constexpr (std::is_same_v<T, uint64_t>) return reader_.get_packed_uint64();
+      if constexpr (std::is_same_v<T, int32_t>) return reader_.get_packed_int32();
+    }();
+    // A model may hold millions of runs of one element, so growth stays the vector's own.
+    if (out.empty()) out.reserve(range.size());
     for (const T value : range) out.push_back(value);
   } catch (const protozero::exception& error) {
     fail_wire(error, place);

@@ -13,21 +13,33 @@ namespace {
 
 using Writer = protozero::pbf_writer;
 
+/// A message inside another, which `fill` writes. protozero's own nested writers drop empty
+/// messages, but an empty shape is a scalar's and an empty dim an unknown one.
+template <typename Fill>
+void nest(Writer& parent, uint32_t tag, Fill&& fill) {
+  std::string bytes;
+  Writer out(bytes);
+  fill(out);
+  parent.add_message(tag, bytes);
+}
+
 void put_text(Writer& out, uint32_t tag, const std::string& text) {
   if (!text.empty()) out.add_string(tag, text);
 }
 
 void put_entry(Writer& parent, uint32_t tag, const std::string& key, const std::string& value) {
-  Writer out(parent, tag);
-  out.add_string(field::entry::key, key);
-  out.add_string(field::entry::value, value);
+  nest(parent, tag, [&](Writer& out) {
+    out.add_string(field::entry::key, key);
+    out.add_string(field::entry::value, value);
+  });
 }
 
 void put_opsets(Writer& parent, uint32_t tag, const OpsetImports& opsets) {
   for (const auto& [domain, version] : opsets) {
-    Writer out(parent, tag);
-    out.add_string(field::opset::domain, domain);
-    out.add_int64(field::opset::version, version);
+    nest(parent, tag, [&, &name = domain, number = version](Writer& out) {
+      out.add_string(field::opset::domain, name);
+      out.add_int64(field::opset::version, number);
+    });
   }
 }
 
@@ -52,68 +64,52 @@ void put(Writer& out, const Tensor& tensor) {
 }
 
 void put(Writer& out, const SparseTensor& sparse) {
-  {
-    Writer values(out, field::sparse_tensor::values);
-    put(values, sparse.values);
-  }
-  {
-    Writer indices(out, field::sparse_tensor::indices);
-    put(indices, sparse.indices);
-  }
+  nest(out, field::sparse_tensor::values, [&](Writer& values) { put(values, sparse.values); });
+  nest(out, field::sparse_tensor::indices, [&](Writer& indices) { put(indices, sparse.indices); });
   out.add_packed_int64(field::sparse_tensor::dims, sparse.dims.begin(), sparse.dims.end());
 }
 
-void put_flat_type(Writer& parent, uint32_t tag, const Type& type) {
-  Writer out(parent, tag);
+void put_flat_type(Writer& out, const Type& type) {
   out.add_int32(field::tensor_type::elem_type, static_cast<int32_t>(type.elem));
   if (!type.dims) return;
-  Writer shape(out, field::tensor_type::shape);
-  for (const Dim& dim : *type.dims) {
-    Writer d(shape, field::shape::dim);
-    if (dim.kind == Dim::Kind::value) d.add_int64(field::dim::value, dim.value);
-    if (dim.kind == Dim::Kind::symbol) d.add_string(field::dim::param, dim.symbol);
-  }
+  nest(out, field::tensor_type::shape, [&](Writer& shape) {
+    for (const Dim& dim : *type.dims) {
+      nest(shape, field::shape::dim, [&](Writer& d) {
+        if (dim.kind == Dim::Kind::value) d.add_int64(field::dim::value, dim.value);
+        if (dim.kind == Dim::Kind::symbol) d.add_string(field::dim::param, dim.symbol);
+      });
+    }
+  });
 }
 
 void put(Writer& out, const Type& type) {
+  const auto flat = [&](uint32_t tag) {
+    nest(out, tag, [&](Writer& tensor) { put_flat_type(tensor, type); });
+  };
   const auto nested = [&](uint32_t tag, uint32_t inner_tag) {
-    Writer outer(out, tag);
-    if (type.kind == Type::Kind::map) {
-      outer.add_int32(field::map_type::key_type, static_cast<int32_t>(type.elem));
-    }
     CHECK(type.inner.size() == 1, "{} inner types", type.inner.size());
-    Writer inner(outer, inner_tag);
-    put(inner, type.inner[0]);
+    nest(out, tag, [&](Writer& outer) {
+      if (type.kind == Type::Kind::map) {
+        outer.add_int32(field::map_type::key_type, static_cast<int32_t>(type.elem));
+      }
+      nest(outer, inner_tag, [&](Writer& inner) { put(inner, type.inner[0]); });
+    });
   };
   switch (type.kind) {
-    case Type::Kind::unknown:
-      break;
-    case Type::Kind::tensor:
-      put_flat_type(out, field::type::tensor, type);
-      break;
-    case Type::Kind::sparse_tensor:
-      put_flat_type(out, field::type::sparse_tensor, type);
-      break;
-    case Type::Kind::sequence:
-      nested(field::type::sequence, field::inner_type::elem_type);
-      break;
-    case Type::Kind::optional:
-      nested(field::type::optional, field::inner_type::elem_type);
-      break;
-    case Type::Kind::map:
-      nested(field::type::map, field::map_type::value_type);
-      break;
-    case Type::Kind::opaque:
-      Writer(out, field::type::opaque);
-      break;
+    case Type::Kind::unknown: break;
+    case Type::Kind::tensor: flat(field::type::tensor); break;
+    case Type::Kind::sparse_tensor: flat(field::type::sparse_tensor); break;
+    case Type::Kind::sequence: nested(field::type::sequence, field::inner_type::elem_type); break;
+    case Type::Kind::optional: nested(field::type::optional, field::inner_type::elem_type); break;
+    case Type::Kind::map: nested(field::type::map, field::map_type::value_type); break;
+    case Type::Kind::opaque: nest(out, field::type::opaque, [](Writer&) {}); break;
   }
 }
 
 void put(Writer& out, const ValueInfo& info) {
   put_text(out, field::value_info::name, info.name);
   if (info.type.kind == Type::Kind::unknown) return;
-  Writer type(out, field::value_info::type);
-  put(type, info.type);
+  nest(out, field::value_info::type, [&](Writer& type) { put(type, info.type); });
 }
 
 void put(Writer& out, const Graph& graph);
@@ -123,8 +119,7 @@ void put(Writer& out, const Function& f);
 
 template <typename T>
 void put_message(Writer& parent, uint32_t tag, const T& value) {
-  Writer out(parent, tag);
-  put(out, value);
+  nest(parent, tag, [&](Writer& out) { put(out, value); });
 }
 
 template <typename T>
