@@ -2,7 +2,8 @@
 // Models there and back, and damaged ones: cut anywhere, changed anywhere, nested without end.
 #include "onnx/reader.h"
 
-#include <chrono>
+#include <cstring>
+#include <ctime>
 #include <protozero/pbf_writer.hpp>
 #include <random>
 
@@ -154,15 +155,25 @@ TEST(Reader, ErrorsNameThePlace) {
 }
 
 TEST(Reader, NestingIsBounded) {
+  // Written from the inside out: a deep one must not depend on the writer's own stack.
   const auto nested_graphs = [](int depth) {
-    Graph graph = ModelBuilder(17).node("Op", {}, {"y"}).output("y").graph();
-    for (int i = 1; i < depth; ++i) {
-      graph = ModelBuilder(17).node("Op", {}, {"y"}, {attr("g", graph)}).output("y").graph();
+    std::string graph;
+    for (int i = 0; i < depth; ++i) {
+      std::string attribute, node, outer;
+      Writer a(attribute);
+      a.add_string(field::attribute::name, "g");
+      a.add_message(field::attribute::g, graph);
+      Writer n(node);
+      n.add_string(field::node::op_type, "Op");
+      if (i > 0) n.add_message(field::node::attribute, attribute);
+      Writer(outer).add_message(field::graph::node, node);
+      graph = outer;
     }
-    Model model;
-    model.ir_version = 8;
-    model.graph = graph;
-    return write(model);
+    std::string model;
+    Writer m(model);
+    m.add_int64(field::model::ir_version, 8);
+    m.add_message(field::model::graph, graph);
+    return model;
   };
   EXPECT_NO_THROW(read(nested_graphs(64)));
   expect_malformed("graphs are nested more than 64 deep", nested_graphs(65));
@@ -186,14 +197,14 @@ TEST(Reader, NestingIsBounded) {
 }
 
 TEST(Reader, StructureIsInProportionToTheFile) {
-  // Ten million dims of two bytes each would take half a gigabyte.
+  // Three million dims of two bytes each would take 144 MB.
   const std::string bytes = with_graph([](Writer& graph) {
     Writer info(graph, field::graph::input);
     info.add_string(field::value_info::name, "x");
     Writer type(info, field::value_info::type);
     Writer tensor(type, field::type::tensor);
     std::string dims;
-    for (int i = 0; i < 10000000; ++i) dims += std::string("\x0a\0", 2);
+    for (int i = 0; i < 3000000; ++i) dims += std::string("\x0a\0", 2);
     tensor.add_bytes(field::tensor_type::shape, dims);
   });
   expect_malformed("the file claims far more structure than its size warrants", bytes);
@@ -218,7 +229,6 @@ TEST(Reader, ChangedAnywhere) {
   const std::string bytes = write(sample_model());
   std::mt19937 random(20261130);
   const auto below = [&](size_t n) { return static_cast<size_t>(random() % n); };
-  const auto start = std::chrono::steady_clock::now();
   int readable = 0;
   for (int i = 0; i < 20000; ++i) {
     std::string damaged = bytes;
@@ -232,6 +242,7 @@ TEST(Reader, ChangedAnywhere) {
         default: damaged.insert(at, std::string(1 + below(10), '\xff'));
       }
     }
+    const std::clock_t start = std::clock();
     try {
       // What is read can be written and read again.
       const Model model = read(damaged);
@@ -241,10 +252,10 @@ TEST(Reader, ChangedAnywhere) {
       EXPECT_NE(error.code(), ErrorCode::internal) << "mutation " << i << error.message();
       EXPECT_TRUE(valid_utf8(error.message())) << "mutation " << i;
     }
+    EXPECT_LT(std::clock() - start, CLOCKS_PER_SEC) << "mutation " << i;
   }
   EXPECT_GT(readable, 200);
   EXPECT_LT(readable, 19000);
-  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(60));
 }
 
 TEST(Reader, BytesAreCopiedUnlessOwned) {

@@ -19,7 +19,7 @@ namespace pumice::onnx {
 /// structure of 200 bytes; a file that consists of such messages is refused at some point.
 class Budget {
  public:
-  explicit Budget(size_t file_bytes) : left_((size_t{256} << 20) + 3 * file_bytes) {}
+  explicit Budget(size_t file_bytes) : left_((size_t{64} << 20) + 8 * file_bytes) {}
   void take(size_t bytes, const Place& at) {
     if (bytes > left_) at.malformed("the file claims far more structure than its size warrants");
     left_ -= bytes;
