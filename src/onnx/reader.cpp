@@ -2,19 +2,17 @@
 // The ONNX messages around tensors: one function a message, each told its place.
 #include "onnx/reader.h"
 
-#include <algorithm>
-#include <cstring>
-#include <limits>
 
 #include "onnx/fields.h"
 #include "onnx/tensor_reader.h"
+#include "onnx/type_reader.h"
 #include "onnx/validate.h"
 #include "onnx/wire.h"
 
 namespace pumice::onnx {
 namespace {
 
-constexpr int kMaxDepth = 64;  // of graphs in graphs, and of types in types
+constexpr int kMaxDepth = 64;  // of graphs in graphs
 
 std::string_view chars(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -89,9 +87,6 @@ class Reader {
   Attribute attribute(std::string_view bytes, const Place& at, int depth);
   Function function(std::string_view bytes, const Place& at);
   ValueInfo value_info(std::string_view bytes, const Place& at);
-  Type type(std::string_view bytes, const Place& at, int depth);
-  void tensor_type(std::string_view bytes, const Place& at, Type& type);
-  std::vector<Dim> shape(std::string_view bytes, const Place& at);
   SparseTensor sparse_tensor(std::string_view bytes, const Place& at);
   void opset(std::string_view bytes, const Place& at, OpsetImports& imports);
 
@@ -234,7 +229,7 @@ Attribute Reader::attribute(std::string_view bytes, const Place& at, int depth) 
   };
   const auto type_proto = [&](std::string_view b, const Place& p) {
     budget_.take(sizeof(Type), p);
-    return std::make_shared<const Type>(this->type(b, p, 1));
+    return std::make_shared<const Type>(read_type(b, budget_, p));
   };
   each_field(bytes, at, [&](Field& f) {
     switch (f.tag()) {
@@ -317,116 +312,13 @@ ValueInfo Reader::value_info(std::string_view bytes, const Place& at) {
       case field::value_info::name: info.name = f.text("name"); break;
       case field::value_info::type: {
         const Place place(at, "type");
-        info.type = type(f.bytes(place), place, 1);
+        info.type = read_type(f.bytes(place), budget_, place);
         break;
       }
       default: f.skip();
     }
   });
   return info;
-}
-
-Type Reader::type(std::string_view bytes, const Place& at, int depth) {
-  if (depth > kMaxDepth) at.malformed("types are nested more than {} deep", kMaxDepth);
-  Type type;
-  const auto inner = [&](std::string_view b, const Place& place, uint32_t field_of_inner,
-                         Type::Kind kind) {
-    type = {};
-    type.kind = kind;
-    budget_.take(sizeof(Type), place);
-    type.inner.resize(1);
-    each_field(b, place, [&](Field& f) {
-      if (f.tag() == field_of_inner) {
-        const Place deeper(place, "elem_type");
-        type.inner[0] = this->type(f.bytes(deeper), deeper, depth + 1);
-      } else if (kind == Type::Kind::map && f.tag() == field::map_type::key_type) {
-        type.elem = checked_data_type(f.integer("key_type"), place);
-      } else {
-        f.skip();
-      }
-    });
-  };
-  each_field(bytes, at, [&](Field& f) {
-    const auto nested = [&](std::string_view name, uint32_t field_of_inner, Type::Kind kind) {
-      const Place place(at, name);
-      inner(f.bytes(place), place, field_of_inner, kind);
-    };
-    const auto flat = [&](std::string_view name, Type::Kind kind) {
-      const Place place(at, name);
-      type = {};
-      type.kind = kind;
-      tensor_type(f.bytes(place), place, type);
-    };
-    switch (f.tag()) {
-      case field::type::tensor: flat("tensor_type", Type::Kind::tensor); break;
-      case field::type::sparse_tensor: flat("sparse_tensor_type", Type::Kind::sparse_tensor); break;
-      case field::type::sequence:
-        nested("sequence_type", field::inner_type::elem_type, Type::Kind::sequence);
-        break;
-      case field::type::optional:
-        nested("optional_type", field::inner_type::elem_type, Type::Kind::optional);
-        break;
-      case field::type::map:
-        nested("map_type", field::map_type::value_type, Type::Kind::map);
-        break;
-      case field::type::opaque:
-        type = {};
-        type.kind = Type::Kind::opaque;
-        f.skip();
-        break;
-      default: f.skip();
-    }
-  });
-  return type;
-}
-
-void Reader::tensor_type(std::string_view bytes, const Place& at, Type& type) {
-  each_field(bytes, at, [&](Field& f) {
-    switch (f.tag()) {
-      case field::tensor_type::elem_type:
-        type.elem = checked_data_type(f.integer("elem_type"), at);
-        break;
-      case field::tensor_type::shape: {
-        const Place place(at, "shape");
-        type.dims = shape(f.bytes(place), place);
-        break;
-      }
-      default: f.skip();
-    }
-  });
-}
-
-std::vector<Dim> Reader::shape(std::string_view bytes, const Place& at) {
-  std::vector<Dim> dims;
-  const auto dim = [](std::string_view b, const Place& place) {
-    Dim out;
-    each_field(b, place, [&](Field& f) {
-      switch (f.tag()) {
-        case field::dim::value: {
-          const int64_t value = f.integer("dim_value");
-          if (value < -1) place.malformed("dim_value is {}", value);
-          // Some exporters write -1 for a dim that they do not know.
-          out = value == -1 ? Dim() : Dim(value);
-          break;
-        }
-        case field::dim::param: {
-          std::string symbol = f.text("dim_param");
-          out = symbol.empty() ? Dim() : Dim(std::move(symbol));
-          break;
-        }
-        default: f.skip();
-      }
-    });
-    return out;
-  };
-  each_field(bytes, at, [&](Field& f) {
-    if (f.tag() == field::shape::dim) {
-      append(dims, f, "dim", dim);
-    } else {
-      f.skip();
-    }
-  });
-  return dims;
 }
 
 SparseTensor Reader::sparse_tensor(std::string_view bytes, const Place& at) {
