@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // print() and parse(): what is printed reads back, and whatever else is read is an Error with its
 // place, never a crash.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -250,8 +251,7 @@ TEST(Text, BrokenKernelsPrint) {
 
 TEST(Text, LongChainsNeedNoDeepStack) {
   std::string text = "kernel \"k\" workgroup=1 group=0 {\n  var u32\n  %0 = lane u32\n";
-  for (int i = 0; i < 15000; i++)
-    text += "  %" + std::to_string(i + 1) + " = neg u32 %" + std::to_string(i) + "\n";
+  for (int i = 0; i < 15000; i++) text += fmt::format("  %{} = neg u32 %{}\n", i + 1, i);
   text += "  var_set %15000 var=0\n}\n";
   EXPECT_EQ(print(parse(text)), text);
 }
