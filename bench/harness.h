@@ -31,7 +31,7 @@ using Arguments = std::map<std::string, Argument>;
 /// The three words of a divisor argument.
 void set_divisor(Arguments& arguments, const std::string& name, uint32_t d);
 
-struct Stats {
+struct Stats {  // of runs
   double median = 0, low = 0, high = 0;  // microseconds a dispatch
 };
 
@@ -50,6 +50,7 @@ class Harness {
   void read(runtime::Buffer from, void* to, uint64_t bytes, uint64_t offset = 0);
   void fill(runtime::Buffer buffer, uint32_t word);
   uint64_t address(runtime::Buffer b) const { return device_->address(b); }
+  void release(runtime::Buffer buffer);
   void free_buffers();
 
   /// Compiles; the loaded kernel is kept by its text.
