@@ -221,16 +221,17 @@ void check_memory(Checker& c) {
   }
 }
 
-// A vector of a tile's consecutive columns. Rows of 16 bytes and more are laid out in multiples of
-// 16; shorter ones lie close, so a vector must divide them.
+// A vector of a tile's consecutive columns, or their raw bits as u32. Rows of 16 bytes and more are
+// laid out in multiples of 16; shorter ones lie close, so a vector must divide them.
 void check_tile_access(Checker& c, const Type& value, std::initializer_list<uint32_t> sizes) {
   const Tile& tile = c.tile();
   bool fits = false;
   for (const uint32_t size : sizes) fits |= value.bytes() == size;
   c.rule(value.is_number() && fits, "moves {}, wanted {} bytes", to_string(value),
          fmt::join(sizes, ", "));
-  c.rule(value.elem == tile.elem || value.elem == DType::u32, "moves {}, but tile \"{}\" holds {}", to_string(value), tile.name,
-         name(tile.elem));
+  const bool raw = value.elem == DType::u32;
+  c.rule(value.elem == tile.elem || raw, "moves {}, but tile \"{}\" holds {}", to_string(value),
+         tile.name, name(tile.elem));
   const uint64_t row = uint64_t{tile.columns} * size_of(tile.elem);
   c.rule(value.bytes() <= row && (row >= 16 || tile.rows == 1 || row % value.bytes() == 0),
          "moves {}, but the rows of tile \"{}\" are {} bytes", to_string(value), tile.name, row);
@@ -279,6 +280,8 @@ void check_tiles(Checker& c) {
              "tiles have no compare_exchange");
       c.want(2, c.type(2).is_scalar() && word(c.type(2)), "i32 or u32");
       check_tile_access(c, c.type(2), {4});
+      c.rule(size_of(c.tile().elem) == 4, "works on 4 bytes, but tile \"{}\" holds {}",
+             c.tile().name, name(c.tile().elem));
       return c.result(c.type(2));
     default: return check_copy(c);
   }

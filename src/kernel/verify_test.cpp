@@ -175,7 +175,12 @@ TEST(TypeRules, Tiles) {
       {"%20 = tile_load f32 %4, %5 tile=0", "tile_load: operand 1 is f32, wanted u32"},
       {"tile_store %4, %4, %8 tile=0", ""},
       {"tile_store %4, %4, %11 tile=1", "tile_store: moves f16, wanted 4, 8, 16 bytes"},
-      {"tile_store %4, %4, %4 tile=0", "tile_store: moves u32, but tile \"t\" holds f32"},
+      {"tile_store %4, %4, %13 tile=0", "tile_store: moves i32, but tile \"t\" holds f32"},
+      {"tile_store %4, %4, %10 tile=1", ""},  // raw bits
+      {"%20 = tile_load u32x4 %4, %4 tile=1", ""},
+      {"%20 = tile_atomic u32 %4, %4, %4 tile=0 kind=max", ""},
+      {"%20 = tile_atomic u32 %4, %4, %4 tile=1 kind=max",
+       "tile_atomic: works on 4 bytes, but tile \"h\" holds f16"},
       {"%20 = tile_atomic u32 %4, %4, %4 tile=3 kind=max", ""},
       {"%20 = tile_atomic u32 %4, %4, %4 tile=3 kind=compare_exchange",
        "tile_atomic: tiles have no compare_exchange"},
