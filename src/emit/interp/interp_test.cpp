@@ -98,7 +98,7 @@ TEST(Interp, TiledProduct) {
 TEST(Interp, DISABLED_Speed) {
   const uint32_t size = 256;
   std::vector<float> a(size * size, 1), b(size * size, 2), c(size * size);
-  for (const bool checks : {true, false}) {
+  for (const bool checks : {true, false, true, false, true, false}) {
     TestRun run(tiled_product());
     run.buffer("a", a).buffer("b", b).fresh("c", c).word(size).word(size).word(size);
     run.options.checks = checks;
