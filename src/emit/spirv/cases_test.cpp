@@ -2,6 +2,8 @@
 // The kernels themselves: each loads what its instruction takes, and stores what it gives.
 #include "emit/spirv/cases.h"
 
+#include <fmt/format.h>
+
 #include <functional>
 #include <initializer_list>
 
@@ -192,8 +194,8 @@ void types(Kernels& t) {
   t.add(Op::vector, [&](Builder& k) {
     for (const DType d : both(both(kIntegers, kFloats), {DType::b1})) {
       const auto v = t.load(k, Type::number(d), 4);
-      t.store(k, vector({v[0], v[1]}));
-      t.store(k, vector({v[0], v[1], v[2], v[3]}));
+      t.store(k, kernel::vector({v[0], v[1]}));
+      t.store(k, kernel::vector({v[0], v[1], v[2], v[3]}));
     }
   });
 }
@@ -244,6 +246,7 @@ void memory(Kernels& t) {
           const auto swap = static_cast<uint32_t>(AtomicKind::compare_exchange);
           t.store(k, k.statement(Op::atomic, Type::number(d), {p.value(), k.lane(), one, one},
                                  kHere, {swap, static_cast<uint32_t>(Scope::device)}));
+          k.copy_wait(0);
         },
         fmt::format("_{}", name(d)));
   t.add(Op::fence, [&](Builder& k) {
@@ -325,7 +328,7 @@ void copies(Kernels& t) {
         starts.store(k.lane() % 20, 0, k.lane() * 24);
         k.barrier();
         const Val n = k.arg("n", DType::u32);
-        k.if_(n < 5, [&] { tile.copy_rows_async(0, 0, 20, 24, p, n * 8, starts, n); });
+        tile.copy_rows_async(0, 0, 20, 24, p, n * 8, starts, n);
         k.copy_commit();
         k.copy_wait(0);
         k.barrier();
@@ -352,6 +355,7 @@ void copies(Kernels& t) {
           t.store(k, v);
           k.barrier();
         });
+        k.copy_wait(0);
       },
       "_loop");
 }
@@ -374,7 +378,8 @@ void matrices(Kernels& t) {
                            static_cast<uint32_t>(size_of(s.elem)) / t.lanes();
     return (bytes + 15) / 16;
   };
-  const auto number = [&](Builder& k, DType d) { return t.load(k, d); };
+  // A fill is the same in all lanes of the group.
+  const auto number = [&](Builder& k, DType d) -> Val { return k.uniform(t.load(k, d)); };
   const auto keep = [&](Builder& k, const Val& m) { t.store(k, matrix_get(m, 1)); };
   t.add(Op::matrix_fill, [&](Builder& k) {
     for (const Shape& s : shapes) {

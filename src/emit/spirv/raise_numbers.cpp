@@ -32,7 +32,7 @@ Raiser::Id Raiser::pure(Id old) {
   if (inst.op == Op::cast)
     return cast(operands[0], from.elem, inst.type.elem, comes_back_[index(old)]);
   if (inst.op == Op::bitcast && w_.type(operands[0]) == type) return operands[0];
-  if (from.is_number() && from.elem == DType::bf16) {
+  if (has_operand && from.is_number() && from.elem == DType::bf16) {
     const Type bits = w_.type(operands[0]);
     if (inst.op == Op::neg) return w_.bit_xor(operands[0], w_.constant(bits, 0x8000));
     if (inst.op == Op::abs) return w_.bit_and(operands[0], w_.constant(bits, 0x7fff));

@@ -56,7 +56,7 @@ class Raiser {
   // ---- raise_copies.cpp: asynchronous copies
   void make_registers();
   void start_copy(Id old);
-  void finish_copies(const std::vector<Pending>& copies);
+  void finish_copies(const std::vector<uint32_t>& copies);
   void move_copies(const std::vector<Move>& moves);
   void store_copy(uint32_t copy);
   std::optional<uint32_t> fixed_place(uint32_t copy, size_t operand) const;
@@ -72,8 +72,7 @@ class Raiser {
 
   /// Where a copy's vectors and its place in the tile are kept until the wait.
   struct Registers {
-    uint32_t first = 0, row = 0, column = 0, started = 0;  // vars
-    bool has_started = false;
+    uint32_t first = 0, row = 0, column = 0;  // vars
   };
   CopyPlan copies_;
   std::vector<Registers> registers_;  // by number of copy
