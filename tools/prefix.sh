@@ -34,6 +34,7 @@ single="libvulkan-dev spirv-headers libonnx-testdata"
 # The package server that this machine's apt already uses, for the release it runs.
 find_mirror() {
   local code
+  # shellcheck source=/dev/null
   code=$(. /etc/os-release && echo "$VERSION_CODENAME")
   apt-get update --print-uris 2>/dev/null |
     sed -nE "s#^'([^']+)/dists/$code/InRelease'.*#\\1#p" | head -n1
@@ -95,7 +96,7 @@ check_versions() {
 
 unpack() {
   local deb
-  rm -rf "$dir"/{debian,include,share,bin,native,onnx,layers}
+  rm -rf "${dir:?}"/{debian,include,bin,native,onnx}
   mkdir -p "$dir"/{debian,include,bin}
   for deb in "$work"/cache/archives/*.deb; do  # of the drivers, only the software device
     dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir/debian" --exclude='./usr/share/doc*' \
