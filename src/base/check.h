@@ -14,7 +14,7 @@ template <typename... Args>
   throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-/// Where a CHECK goes: prints and aborts in builds with PUMICE_ABORT_ON_CHECK (tests, fuzzers);
+/// Where a CHECK goes: prints and aborts in test programs (built with PUMICE_ABORT_ON_CHECK);
 /// throws Error(internal) otherwise, so that a bug of ours does not end somebody else's process.
 [[noreturn]] void check_failed(const char* file, int line, const std::string& message);
 
