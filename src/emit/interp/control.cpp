@@ -136,8 +136,7 @@ std::vector<uint8_t>& Machine::mask_array(size_t number) {
 
 Mask Machine::narrowed(const Mask& mask, const uint8_t* condition,
                        std::vector<uint8_t>& out) const {
-  for (uint32_t i = 0; i < lanes_; i++) out[i] = mask.lane[i] & condition[i];
-  const uint32_t active = count_set(out.data(), lanes_);
+  const uint32_t active = loops().narrow(mask.lane, condition, out.data(), lanes_);
   if (active == mask.active) return mask;
   return {out.data(), active, false};
 }
@@ -317,11 +316,11 @@ void Machine::for_step(const Step& s, const Mask& mask) {
   Mask now = mask;
   for (;;) {
     std::vector<uint8_t>& below = mask_array(used + 1);
-    for (uint32_t l = 0; l < lanes_; l++) below[l] = i[l] < end[l] ? 1 : 0;
+    loops().below(i, end, below.data(), lanes_);
     now = narrowed(now, below.data(), mask_array(used));
     if (now.active == 0) break;
     block(inst(s).blocks[0], now);
-    for (uint32_t l = 0; l < lanes_; l++) i[l] += step[l];
+    loops().step(i, step, lanes_);
   }
   masks_used_ = used;
 }

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <cstring>
 
+#include "emit/interp/loops.h"
+
 namespace pumice::interp {
 
 /// Which lanes execute. `lane` holds 0 or 1 for each of the workgroup's lanes.
@@ -26,35 +28,35 @@ inline uint32_t count_set(const uint8_t* lanes, uint32_t n) {
   for (uint32_t i = 0; i < n; i++) sum += lanes[i];
   return sum;
 }
-inline bool all_equal(const uint32_t* v, uint32_t n) {
-  uint32_t differ = 0;
-  for (uint32_t i = 0; i < n; i++) differ |= v[i] ^ v[0];
-  return differ == 0;
-}
-inline bool consecutive(const uint32_t* v, uint32_t n) {
-  uint32_t differ = 0;
-  for (uint32_t i = 0; i < n; i++) differ |= v[i] ^ (v[0] + i);
-  return differ == 0;
-}
-
 /// Calls run(first lane, count, step) for the active lanes, step 0 or 1 between their indices.
 template <typename Run>
 void for_runs(const uint32_t* index, const Mask& mask, uint32_t lanes, Run&& run) {
+  const Loops& loop = loops();
   if (mask.all) {
-    if (all_equal(index, lanes)) return run(0u, lanes, 0u);
-    if (consecutive(index, lanes)) return run(0u, lanes, 1u);
+    if (loop.all_equal(index, lanes)) return run(0u, lanes, 0u);
+    if (loop.consecutive(index, lanes)) return run(0u, lanes, 1u);
   }
+  uint32_t guess = 1, step = 0;  // runs are often all alike
   for (uint32_t i = 0; i < lanes;) {
-    if (mask.lane[i] == 0) {
-      i++;
-      continue;
+    uint32_t end = i + guess;
+    const bool again =
+        mask.all && guess >= 8 && end <= lanes &&
+        (step != 0 ? loop.consecutive(index + i, guess) : loop.all_equal(index + i, guess));
+    if (!again) {
+      if (mask.lane[i] == 0) {
+        i++;
+        continue;
+      }
+      end = i + 1;
+      step = end < lanes && mask.lane[end] != 0 && index[end] - index[i] <= 1
+                 ? index[end] - index[i]
+                 : 2;
     }
-    uint32_t end = i + 1, step = 0;
-    if (end < lanes && mask.lane[end] != 0 && index[end] - index[i] <= 1) {
-      step = index[end] - index[i];
-      for (end++; end < lanes && mask.lane[end] != 0 && index[end] - index[end - 1] == step;) end++;
-    }
+    if (step <= 1)
+      while (end < lanes && mask.lane[end] != 0 && index[end] - index[end - 1] == step) end++;
+    step = end - i == 1 ? 0 : step;
     run(i, end - i, step);
+    guess = end - i;
     i = end;
   }
 }

@@ -84,7 +84,7 @@ void Machine::matrix_in_tile(const Step& s, const Mask& mask) {
     for (size_t k = 0; k < 2; k++) {
       const uint32_t* v = at<uint32_t>(s.in[loads ? k : k + 1]) + first;
       place[k] = v[0];
-      if (!all_equal(v, program_.group))
+      if (!loops().all_equal(v, program_.group))
         say(Finding::not_uniform, s.id, first, [&] {
           return fmt::format("has {} {}, another lane of its group has another",
                              k == 0 ? "row" : "column", v[0]);

@@ -14,19 +14,9 @@
 #include <vector>
 
 #include "emit/interp/report.h"
+#include "emit/interp/who.h"
 
 namespace pumice::interp {
-
-// Who touched a granule: lane, the kernel's argument that pointed there, and flags.
-inline constexpr uint32_t kLaneMask = 0x7ff;
-inline constexpr uint32_t kMany = 1u << 11;      // several lanes did, this is one of them
-inline constexpr uint32_t kSeveral = 1u << 12;   // several workgroups (tiles: groups) did
-inline constexpr uint32_t kAtomic = 1u << 13;    // by an atomic
-inline constexpr uint32_t kReadonly = 1u << 14;  // through a readonly pointer
-inline constexpr uint32_t kArgShift = 16;        // 8 bits: number of the argument
-inline constexpr uint32_t kArgMask = 0xffu << kArgShift;
-inline constexpr uint32_t kRestrict = 1u << 24;  // through a restrict pointer
-inline constexpr uint32_t kCopyLane = 0x7ff;     // no lane: copy_async on behalf of all
 
 struct BufferState {
   uint64_t address = 0, bytes = 0;

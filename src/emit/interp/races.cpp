@@ -5,15 +5,11 @@
 #include <bit>
 
 #include "base/check.h"
+#include "emit/interp/loops.h"
 
 namespace pumice::interp {
 namespace {
 
-uint32_t newest(const uint32_t* eras, uint64_t n) {
-  uint32_t most = 0;
-  for (uint64_t i = 0; i < n; i++) most = std::max(most, eras[i]);
-  return most;
-}
 bool other_lane(uint32_t a, uint32_t b) {
   return ((a ^ b) & kLaneMask) != 0 || ((a | b) & kMany) != 0;
 }
@@ -173,7 +169,7 @@ void Races::load(BufferState& b, const Touch& t) {
   }
   const uint32_t per_lane = wide ? static_cast<uint32_t>(std::countr_zero(t.size >> shift)) : 31;
   const uint32_t many = t.step == 0 && t.lanes > 1 ? kMany : 0;
-  if (newest(&b.write_era[first], last - first + 1) >= memory_.interval_era()) {
+  if (loops().newest(&b.write_era[first], last - first + 1) >= memory_.interval_era()) {
     for (uint64_t g = first; g <= last; g++) {
       Touch one = t;
       one.lane += static_cast<uint32_t>(g - first) >> per_lane;
@@ -182,19 +178,9 @@ void Races::load(BufferState& b, const Touch& t) {
     return;
   }
   // Nobody wrote here: all that is left is to note who reads.
-  uint32_t* eras = &b.read_era[first];
-  uint32_t* whos = &b.read_who[first];
-  const auto n = static_cast<uint32_t>(last - first + 1);
-  const uint32_t era = memory_.era(), command = memory_.command_era();
-  const uint32_t workgroup = memory_.workgroup_era(), base = t.who | many;
-  for (uint32_t i = 0; i < n; i++) {  // merged(), written for the vectoriser
-    const uint32_t who = base | (t.lane + (i >> per_lane));
-    const uint32_t keep = eras[i] >= command ? whos[i] & (kReadonly | kSeveral) : 0;
-    const uint32_t several = (eras[i] >= command) & (eras[i] < workgroup) ? kSeveral : 0;
-    const uint32_t differ = ((whos[i] ^ who) & kLaneMask) | ((whos[i] | who) & kMany);
-    whos[i] = who | keep | several | ((eras[i] == era) & (differ != 0) ? kMany : 0);
-    eras[i] = era;
-  }
+  loops().note_readers(&b.read_era[first], &b.read_who[first],
+                       static_cast<uint32_t>(last - first + 1), t.lane, per_lane, t.who | many,
+                       memory_.era(), memory_.command_era(), memory_.workgroup_era());
 }
 
 void Races::store(BufferState& b, const Touch& t) {
@@ -221,7 +207,8 @@ void Races::store(BufferState& b, const Touch& t) {
     return;
   }
   const uint32_t old = memory_.interval_era();
-  if (newest(&b.write_era[first], n) >= old || newest(&b.read_era[first], n) >= old) {
+  if (loops().newest(&b.write_era[first], n) >= old ||
+      loops().newest(&b.read_era[first], n) >= old) {
     for (uint64_t g = first; g <= last; g++) {
       Touch one = t;
       one.lane += static_cast<uint32_t>(g - first) >> per_lane;

@@ -18,16 +18,8 @@ Mask Machine::tile_units(const Step& s, const Mask& mask, uint32_t size, uint32_
   const auto element = static_cast<uint32_t>(size_of(tile.elem));
   const auto shift = static_cast<uint32_t>(std::countr_zero(size));
   const uint32_t last_column = tile.columns - std::min(columns, tile.columns);
-  uint32_t bad = 0;
-  for (uint32_t i = 0; i < lanes_; i++) {
-    const uint32_t offset = tile.offset + row[i] * tile.row_bytes + column[i] * element;
-    units_[i] = offset >> shift;
-    const uint32_t wrong = static_cast<uint32_t>(row[i] >= tile.rows) |
-                           static_cast<uint32_t>(column[i] > last_column) |
-                           static_cast<uint32_t>((offset & (size - 1)) != 0);
-    bad |= wrong & mask.lane[i];
-  }
-  if (bad == 0) return mask;
+  const TileShape shape{tile.offset, tile.row_bytes, element, tile.rows, last_column, shift};
+  if (loops().tile_units(row, column, mask.lane, units_.data(), lanes_, shape) == 0) return mask;
   for (uint32_t i = 0; i < lanes_; i++) {
     tile_mask_[i] = mask.lane[i];
     if (mask.lane[i] == 0) continue;

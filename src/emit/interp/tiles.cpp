@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "emit/interp/loops.h"
 
 namespace pumice::interp {
 namespace {
@@ -146,31 +147,16 @@ void TileMemory::load(uint32_t tile, const Touch& t) {
     if (t.lane >> group_shift_ != (t.lane + t.lanes - 1) >> group_shift_) flags |= kSeveral;
   }
   const uint32_t per_lane = t.step == 0 ? 31 : static_cast<uint32_t>(std::countr_zero(t.size / 4));
-  uint32_t newest = 0, foreign = 0;
-  for (uint32_t i = 0; i < n; i++) newest = std::max(newest, write_era_[first + i]);
-  for (uint32_t i = 0; i < n; i++) foreign |= owner_[first + i] ^ (tile + 1);
   const bool copy = (t.who & kLaneMask) == kCopyLane;
-  if (newest == era_ || foreign != 0 || copy) {
+  const auto owner = static_cast<uint8_t>(tile + 1);
+  if (copy || !loops().tile_quiet(&write_era_[first], &owner_[first], n, owner, era_)) {
     for (uint32_t i = 0; i < n; i++)
       load_word(tile, first + i, t, (copy ? kCopyLane : stamp_[t.lane + (i >> per_lane)]) | flags);
     return;
   }
-  // Written before the last barrier: only who reads is noted. load_word(), for the vectoriser.
-  uint32_t* eras = &read_era_[first];
-  uint32_t* whos = &read_who_[first];
-  const uint32_t* stamps = &stamp_[t.lane];
-  const uint32_t era = era_, shift = group_shift_;
-  for (uint32_t i = 0; i < n; i++) {
-    const uint32_t who = stamps[i >> per_lane] | flags;
-    const uint32_t old = eras[i] == era ? whos[i] : who;
-    const uint32_t groups = (((old ^ who) & kLaneMask) >> shift) != 0 ? kSeveral : 0;
-    const uint32_t lanes = (groups == 0) & (old >> kEpochShift == who >> kEpochShift) &
-                                   ((((old ^ who) & kLaneMask) | ((old | who) & kMany)) != 0)
-                               ? kMany
-                               : 0;
-    whos[i] = who | groups | lanes | (old & kSeveral);
-    eras[i] = era;
-  }
+  // Written before the last barrier: only who reads is noted.
+  loops().note_tile_readers(&read_era_[first], &read_who_[first], n, &stamp_[t.lane], per_lane,
+                            flags, era_, group_shift_);
 }
 
 void TileMemory::store(uint32_t tile, const Touch& t) {
@@ -185,12 +171,12 @@ void TileMemory::store(uint32_t tile, const Touch& t) {
     });
   const uint32_t per_lane =
       t.step == 0 ? 31 : static_cast<uint32_t>(std::countr_zero(std::max(t.size / 4, 1u)));
-  uint32_t newest = 0, pending = 0;
-  for (uint32_t i = 0; i < n; i++)
-    newest = std::max({newest, write_era_[first + i], read_era_[first + i]});
-  for (uint32_t i = 0; i < n; i++) pending |= owner_[first + i] == kPending ? 1u : 0u;
   const bool copy = (t.who & kLaneMask) == kCopyLane;
-  if (newest == era_ || pending != 0 || copy) {
+  const bool pending =
+      std::find(&owner_[first], &owner_[first] + n, kPending) != &owner_[first] + n;
+  const bool recent =
+      loops().newest(&write_era_[first], n) == era_ || loops().newest(&read_era_[first], n) == era_;
+  if (copy || pending || recent) {
     for (uint32_t i = 0; i < n; i++)
       store_word(tile, first + i, t, (copy ? kCopyLane : stamp_[t.lane + (i >> per_lane)]) | flags);
     return;

@@ -158,7 +158,7 @@ void Machine::var_set(const Step& s, const Mask& mask) {
 uint32_t Machine::same_in_all(const Step& s, size_t operand, const Mask& mask) {
   const uint32_t* v = at<uint32_t>(s.in[operand]);
   const uint32_t first = mask.first();
-  if (mask.all && all_equal(v, lanes_)) return v[0];
+  if (mask.all && loops().all_equal(v, lanes_)) return v[0];
   for (uint32_t i = first; i < lanes_; i++)
     if (mask.lane[i] != 0 && v[i] != v[first]) {
       say(Finding::not_uniform, s.id, i, [&] {
