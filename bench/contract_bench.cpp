@@ -360,18 +360,20 @@ class Bench {
 }  // namespace
 
 int main(int argc, char** argv) {
-  std::string device = "vulkan", only, traits;
+  std::string device = "vulkan", only, traits, code;
   bool local = false;
   for (int i = 1; i < argc; i++) {
     const std::string a = argv[i];
     if (a == "--device" && i + 1 < argc) device = argv[++i];
     else if (a == "--only" && i + 1 < argc) only = argv[++i];
     else if (a == "--traits" && i + 1 < argc) traits = argv[++i];
+    else if (a == "--code" && i + 1 < argc) code = argv[++i];
     else if (a == "--local") local = true;
     else return std::fprintf(stderr, "contract_bench: unknown argument %s\n", a.c_str()), 64;
   }
   try {
     Harness h(device);
+    h.set_code_folder(code);
     fmt::print("{} ({}), shared {} / core {}, subgroup {}\n", h.traits().name, h.traits().driver, h.traits().shared_bytes, h.traits().shared_bytes_per_core, h.traits().subgroup);
     if (!traits.empty())
       if (std::FILE* f = std::fopen(traits.c_str(), "w")) fmt::print(f, "{}\n", to_json(h.traits())), std::fclose(f);

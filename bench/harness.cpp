@@ -7,6 +7,8 @@
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "base/check.h"
 #include "emit/spirv/emit.h"
@@ -93,7 +95,12 @@ Harness::Loaded& Harness::load(const kernel::Kernel& kernel) {
     info.subgroup = kernel.group;
     info.full_subgroups = kernel.group != 0;
     info.argument_bytes = kernel.argument_bytes();
-    slot->handle = device_->load({runtime::Code::Format::spirv, spirv::emit(kernel, device_->traits())}, info);
+    std::string code = spirv::emit(kernel, device_->traits());
+    if (!code_folder_.empty()) {
+      std::ifstream file(code_folder_ + "/" + kernel::hash_of(kernel).hex() + ".spv", std::ios::binary);
+      if (file) code.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    slot->handle = device_->load({runtime::Code::Format::spirv, code}, info);
     slot->stats = device_->stats(slot->handle);
   }
   return *slot;

@@ -67,12 +67,15 @@ class Harness {
   /// Work that brings the clock up.
   void set_warm_up(std::vector<runtime::Command> commands) { warm_up_ = std::move(commands); }
   void warm_up();
+  /// Modules of this folder, HASH.spv, stand in for emitted ones (to try what a change of the emitter would bring).
+  void set_code_folder(const std::string& folder) { code_folder_ = folder; }
 
  private:
   std::unique_ptr<runtime::Device> device_;
   std::map<std::string, std::unique_ptr<Loaded>> loaded_;
   std::vector<runtime::Buffer> buffers_;
   std::vector<runtime::Command> warm_up_;
+  std::string code_folder_;
 };
 
 }  // namespace pumice::bench
