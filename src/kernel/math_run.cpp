@@ -3,16 +3,24 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
 #include "kernel/meaning.h"
 
 namespace pumice::kernel {
+namespace {
 
-MathRun::MathRun(const std::vector<DType>& arguments, const Function& function,
-                 const Numerics& numerics)
-    : numerics_(numerics) {
+void flush(float* x, size_t count) {
+  for (size_t i = 0; i < count; i++)
+    if (std::fpclassify(x[i]) == FP_SUBNORMAL) x[i] = std::copysign(0.0f, x[i]);
+}
+
+}  // namespace
+
+MathRun::MathRun(const std::vector<DType>& arguments, const Function& function, bool flush)
+    : flush_(flush) {
   Builder k("math", 1);
   std::vector<Val> values;
   for (size_t i = 0; i < arguments.size(); i++)  // not Builder::arg: any element type will do
@@ -51,9 +59,10 @@ void MathRun::operator()(const std::vector<const void*>& inputs, void* out, size
         for (size_t j = 0; j < inst.operand_count; j++)
           from[j] = values[index(inst.operands[j])].data();
         const Inst& first = kernel_[inst.operands[inst.op == Op::select ? 1 : 0]];
-        evaluate(inst.op, first.type.elem, inst.type.elem, inst.imm[0], numerics_, from.data(), to,
+        evaluate(inst.op, first.type.elem, inst.type.elem, inst.imm[0], Numerics{}, from.data(), to,
                  n);
       }
+      if (flush_ && inst.type.elem == DType::f32) flush(static_cast<float*>(to), n);
     }
     const size_t bytes = size_of(kernel_[result_].type.elem);
     std::memcpy(static_cast<char*>(out) + begin * bytes, values[index(result_)].data(), n * bytes);
