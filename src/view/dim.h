@@ -46,10 +46,21 @@ class Dim {
   std::vector<std::string> symbols() const;
   /// Does `factor` divide it whatever the symbols are?
   bool multiple_of(int64_t factor) const;
+  /// Is it at least 0 for all values of the symbols (which are)? False where that is not seen.
+  bool nonnegative() const;
   std::string text() const;
 
  private:
+  struct Atom;
   struct Terms;
+  using Product = std::vector<std::shared_ptr<const Atom>>;
+  static Dim atom(Atom a);
+  static Dim from_terms(int64_t constant, Terms terms);
+  std::optional<Dim> exact_quotient(const Dim& divisor) const;
+  int64_t factor() const;  // divides it whatever the symbols are
+  template <typename T, typename OfAtom>
+  T fold(OfAtom&& of_atom) const;
+
   int64_t constant_ = 0;
   std::shared_ptr<const Terms> terms_;
 };
