@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "harness.h"
 
+#include "kernel/builder.h"
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 
 #include "base/check.h"
-#include "emit/spirv/spirv.h"
+#include "emit/spirv/emit.h"
 #include "runtime/open.h"
 #include "runtime/transfer.h"
 
@@ -41,7 +45,12 @@ std::vector<uint16_t> to_f16(std::span<const float> values) {
 Argument::Argument(float v) : words(1) { std::memcpy(words.data(), &v, 4); }
 Argument::Argument(uint64_t address) : words{static_cast<uint32_t>(address), static_cast<uint32_t>(address >> 32)} {}
 
-void set_divisor(Arguments& arguments, const std::string& name, uint32_t d);
+void set_divisor(Arguments& arguments, const std::string& name, uint32_t d) {
+  const auto words = kernel::divisor_words(d);
+  arguments.insert_or_assign(name, Argument(words[0]));
+  arguments.insert_or_assign(name + ".multiplier", Argument(words[1]));
+  arguments.insert_or_assign(name + ".shift", Argument(words[2]));
+}
 
 Harness::Harness(const std::string& device) : device_(runtime::open(device)) {}
 Harness::~Harness() {
@@ -66,6 +75,10 @@ void Harness::read(runtime::Buffer from, void* to, uint64_t bytes, uint64_t offs
 void Harness::fill(runtime::Buffer b, uint32_t word) {
   run({runtime::Fill{b, 0, device_->size(b) / 4 * 4, word}});
 }
+void Harness::release(runtime::Buffer b) {
+  std::erase(buffers_, b);
+  device_->free(b);
+}
 void Harness::free_buffers() {
   for (const runtime::Buffer b : buffers_) device_->free(b);
   buffers_.clear();
@@ -82,7 +95,12 @@ Harness::Loaded& Harness::load(const kernel::Kernel& kernel) {
     info.subgroup = kernel.group;
     info.full_subgroups = kernel.group != 0;
     info.argument_bytes = kernel.argument_bytes();
-    slot->handle = device_->load({runtime::Code::Format::spirv, spirv::emit(kernel, device_->traits())}, info);
+    std::string code = spirv::emit(kernel, device_->traits());
+    if (!code_folder_.empty()) {
+      std::ifstream file(code_folder_ + "/" + kernel::hash_of(kernel).hex() + ".spv", std::ios::binary);
+      if (file) code.assign(std::istreambuf_iterator<char>(file), {});
+    }
+    slot->handle = device_->load({runtime::Code::Format::spirv, code}, info);
     slot->stats = device_->stats(slot->handle);
   }
   return *slot;

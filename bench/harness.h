@@ -31,7 +31,7 @@ using Arguments = std::map<std::string, Argument>;
 /// The three words of a divisor argument.
 void set_divisor(Arguments& arguments, const std::string& name, uint32_t d);
 
-struct Stats {
+struct Stats {  // of runs
   double median = 0, low = 0, high = 0;  // microseconds a dispatch
 };
 
@@ -50,6 +50,7 @@ class Harness {
   void read(runtime::Buffer from, void* to, uint64_t bytes, uint64_t offset = 0);
   void fill(runtime::Buffer buffer, uint32_t word);
   uint64_t address(runtime::Buffer b) const { return device_->address(b); }
+  void release(runtime::Buffer buffer);
   void free_buffers();
 
   /// Compiles; the loaded kernel is kept by its text.
@@ -66,12 +67,15 @@ class Harness {
   /// Work that brings the clock up.
   void set_warm_up(std::vector<runtime::Command> commands) { warm_up_ = std::move(commands); }
   void warm_up();
+  /// Modules of this folder, HASH.spv, stand in for emitted ones (to try what a change of the emitter would bring).
+  void set_code_folder(const std::string& folder) { code_folder_ = folder; }
 
  private:
   std::unique_ptr<runtime::Device> device_;
   std::map<std::string, std::unique_ptr<Loaded>> loaded_;
   std::vector<runtime::Buffer> buffers_;
   std::vector<runtime::Command> warm_up_;
+  std::string code_folder_;
 };
 
 }  // namespace pumice::bench

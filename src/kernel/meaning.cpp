@@ -11,7 +11,6 @@ Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics
 namespace avx2 {
 Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics& numerics);
 }
-namespace {
 
 bool has_avx2() {
 #if defined(__x86_64__)
@@ -20,8 +19,6 @@ bool has_avx2() {
   return false;
 #endif
 }
-
-}  // namespace
 
 Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics& numerics) {
   static const bool newer = has_avx2();

@@ -26,6 +26,9 @@ void evaluate(Op op, DType operand, DType result, uint32_t imm0, const Numerics&
 using Loop = void (*)(const void* const* inputs, void* out, size_t count);
 Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics& numerics);
 
+/// Does this processor run code compiled for AVX2 and FMA?
+bool has_avx2();
+
 /// Is `op` one that evaluate() serves?
 bool is_elementwise(Op op);
 

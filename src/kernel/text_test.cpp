@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // print() and parse(): what is printed reads back, and whatever else is read is an Error with its
 // place, never a crash.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <random>
@@ -250,8 +251,7 @@ TEST(Text, BrokenKernelsPrint) {
 
 TEST(Text, LongChainsNeedNoDeepStack) {
   std::string text = "kernel \"k\" workgroup=1 group=0 {\n  var u32\n  %0 = lane u32\n";
-  for (int i = 0; i < 15000; i++)
-    text += "  %" + std::to_string(i + 1) + " = neg u32 %" + std::to_string(i) + "\n";
+  for (int i = 0; i < 15000; i++) text += fmt::format("  %{} = neg u32 %{}\n", i + 1, i);
   text += "  var_set %15000 var=0\n}\n";
   EXPECT_EQ(print(parse(text)), text);
 }
@@ -260,7 +260,7 @@ TEST(Text, DamagedTextIsReadOrRefused) {
   std::mt19937 random(1);
   const std::string good(kPlaced);
   int read = 0;
-  for (int turn = 0; turn < 20000; turn++) {
+  for (int turn = 0; turn < 4000; turn++) {
     std::string text = good;
     for (int edits = 1 + static_cast<int>(random() % 3); edits > 0; edits--) {
       const size_t at = random() % text.size();
@@ -281,7 +281,7 @@ TEST(Text, DamagedTextIsReadOrRefused) {
       ASSERT_EQ(e.code(), ErrorCode::bad_argument) << e.message();
     }
   }
-  EXPECT_GT(read, 100);
+  EXPECT_GT(read, 50);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // where its definition dominates: in its block after it and in the blocks inside; the number of a
 // for_ in its body; what a while_ computes for its condition also in its body.
 #include <memory>
+#include <utility>
 
 #include "kernel/verify_rules.h"
 #include "kernel/walk.h"
@@ -135,10 +136,10 @@ class Structure {
 
   // Leaves what it defined known; the caller calls leave().
   void block(BlockId id) {
-    if (++depth_ > kMaxNesting) {
-      findings_.add(Id::none, "blocks are nested deeper than {}", kMaxNesting);
-    } else {
+    if (++depth_ <= kMaxNesting) {
       for (const Id statement : kernel_.blocks[index(id)]) this->statement(statement);
+    } else if (!std::exchange(too_deep_, true)) {
+      findings_.add(Id::none, "blocks are nested deeper than {}", kMaxNesting);
     }
     depth_--;
   }
@@ -169,6 +170,7 @@ class Structure {
   std::unique_ptr<OperandWalk> walk_;
   std::vector<Id> scope_;  // what is known, in the order in which it became so
   size_t depth_ = 0;
+  bool too_deep_ = false;
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -46,11 +47,15 @@ using NodeRef = std::shared_ptr<const Node>;
 /// Index along one axis of the stored tensor.
 struct AxisIndex {
   Affine affine;
-  /// Set: the index is affine + this element (any integer type); values in [-extent, extent) as ONNX
-  /// counts, others are clamped so that nothing outside is ever read.
+  Dim extent;  // of the stored tensor along this axis
+  /// Set: the index is affine + this element (any integer type). A negative sum counts from the end
+  /// as ONNX does; what then still lies outside is clamped, so that nothing outside is ever read.
   NodeRef gathered;
-  /// The index may lie outside [0, extent): the element is then the access's `fill`.
+  /// The index (or the sum, not counted from the end) may lie outside [0, extent): the element is
+  /// then the access's fill (`bits`).
   bool guarded = false;
+  /// Elements of memory from index to index; set by locate() (locate.h), 0 before.
+  Dim stride;
 };
 
 struct Node {
@@ -58,7 +63,8 @@ struct Node {
     access,  // element of a stored tensor
     number,  // the same everywhere: `bits` of `type`
     index,   // the value of `affine`, as `type` (Range, counts of windows)
-    result,  // what the core operator itself computed for this element (epilogues); operand number in `slot`
+    result,  // what the core operator itself computed for this element (epilogues); operand number
+             // in `slot`
     apply    // function of elements
   } kind = Kind::number;
   DType type{};
@@ -89,6 +95,9 @@ View result(DType type, const Dims& dims, uint32_t slot = 0);
 /// Operands are broadcast as numpy does; throws Error(bad_argument) where they do not fit. All
 /// operands have one type where the function asks for it (function.h); no type is changed silently.
 View apply(Function function, std::span<const View> operands);
+inline View apply(Function function, std::initializer_list<View> operands) {
+  return apply(function, std::span<const View>(operands.begin(), operands.size()));
+}
 View cast(const View& x, DType to);
 
 // ---- index maps
@@ -103,18 +112,30 @@ View pad(const View& x, std::span<const Dim> before, const Dims& dims, uint64_t 
 std::optional<View> reshape(const View& x, const Dims& dims);
 /// Axis `axis` replaced by the axes of `indices`: x[..., indices[...], ...].
 View gather(const View& x, size_t axis, const View& indices);
-/// General: each axis of x is read at an affine form of the new axes. With `guarded` forms may lie outside
-/// (then `fill_bits`).
+/// General: each axis of x is read at an affine form of the new axes. With `guarded` forms may lie
+/// outside (then `fill_bits`). Result nodes stay as they are: they have no index of their own, so
+/// who remaps an operator's axes remaps all of its views.
 View remap(const View& x, std::span<const Affine> axes, const Dims& dims, bool guarded = false,
            uint64_t fill_bits = 0);
 
 // ---- asking views
+/// Smallest and largest value of an affine form where all indices lie in `dims`; none where the
+/// sign of a factor is not known. For dims that may be 0 it holds for what elements there are.
+struct Range {
+  Dim low, high;
+};
+std::optional<Range> range(const Affine& affine, const Dims& dims);
+/// Does the node's value change along this axis? (Results do along every axis.)
+bool depends_on(const Node& node, size_t axis);
+/// Can the axis `outer` and the next one be one axis, for everything that x reads? Then an index of
+/// both is outer * dims[outer + 1] + inner.
+bool mergeable(const View& x, size_t outer);
 /// Every access node once, in first-visit order.
 std::vector<const Node*> accesses(const View& x);
 /// Instructions an element, a function of the language counting as one.
 uint32_t cost(const View& x);
 /// Replaces accesses to `tensor` by the element that `with` describes at that access's indices
-/// (fusing a producer into its reader). None where an index is not affine over with's axes.
+/// (fusing a producer into its reader). None where a gathered index may lie outside (`fill`).
 std::optional<View> substitute(const View& x, TensorId tensor, const View& with);
 /// Replaces result nodes of slot s by with[s] (same axes).
 View substitute_results(const View& x, std::span<const View> with);

@@ -86,7 +86,8 @@ Recording VulkanDevice::record(std::span<const Command> commands) {
                           kernels_,
                           pipelines_->layout(),
                           physical_.queue_family,
-                          physical_.traits.push_bytes};
+                          physical_.traits.push_bytes,
+                          spin_};
   return recordings_.add(std::make_unique<RecordingObject>(recorder, commands));
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 
+#include "base/knobs.h"
 #include "runtime/device.h"
 #include "runtime/handles.h"
 #include "runtime/vulkan/memory.h"
@@ -68,6 +69,7 @@ class VulkanDevice final : public Device {
   std::unique_ptr<MemoryPool> memory_;
   std::unique_ptr<Pipelines> pipelines_;
   Clock clock_;
+  std::chrono::microseconds spin_{knob_number(Knob::spin_us)};
   Handles<Buffer, BufferObject> buffers_;
   Handles<Kernel, KernelObject> kernels_;
   Handles<Recording, RecordingObject> recordings_;

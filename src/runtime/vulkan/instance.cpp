@@ -29,8 +29,7 @@ VKAPI_ATTR VkBool32 VKAPI_CALL on_message(VkDebugUtilsMessageSeverityFlagBitsEXT
   ++g_validation_messages;
   const bool error = (severity & VK_DEBUG_UTILS_MESSAGE_SEVERITY_ERROR_BIT_EXT) != 0;
   try {
-    log(error ? LogLevel::error : LogLevel::warn, "validation layer: {} {}",
-        data->pMessageIdName ? data->pMessageIdName : "", data->pMessage);
+    log(error ? LogLevel::error : LogLevel::warn, "validation layer: {}", data->pMessage);
   } catch (...) {  // the count above is what tests look at
   }
   return VK_FALSE;

@@ -2,11 +2,9 @@
 #include "runtime/vulkan/recording.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 
 #include "base/check.h"
-#include "base/knobs.h"
 
 namespace pumice::runtime::vulkan {
 namespace {
@@ -58,7 +56,7 @@ std::vector<Interval> intervals_of(std::span<const Command> commands) {
 }
 
 RecordingObject::RecordingObject(const Recorder& recorder, std::span<const Command> commands)
-    : context_(recorder.context) {
+    : context_(recorder.context), spin_(recorder.spin) {
   fence_ = make<VkFence>(context_, &DeviceApi::vkCreateFence, &DeviceApi::vkDestroyFence,
                          structure<VkFenceCreateInfo>(VK_STRUCTURE_TYPE_FENCE_CREATE_INFO),
                          "making a fence");
@@ -252,7 +250,7 @@ void RecordingObject::wait() {
   if (!running_) return;
   using clock = std::chrono::steady_clock;
   // Polling finds the end some 20 us sooner than a blocking wait, which is for longer jobs.
-  const auto until = clock::now() + std::chrono::microseconds(knob_number(Knob::spin_us));
+  const auto until = clock::now() + spin_;
   VkResult result = VK_NOT_READY;
   do {
     result = context_.api.vkGetFenceStatus(context_.device, fence_.get());

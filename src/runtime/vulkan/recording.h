@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <span>
 #include <vector>
@@ -23,6 +24,7 @@ struct Recorder {
   VkPipelineLayout layout;
   uint32_t queue_family;
   uint32_t push_bytes;
+  std::chrono::microseconds spin;  // how long wait() polls before it sleeps
 };
 
 /// Ticks to nanoseconds from the first tick that was asked for: as a double, nanoseconds since a
@@ -64,6 +66,7 @@ class RecordingObject {
   void place_arguments(const Recorder& recorder, std::span<const Command> commands);
 
   Context& context_;
+  const std::chrono::microseconds spin_;
   Owned<VkFence> fence_;
   Owned<VkCommandPool> pool_;  // the command buffers go with it
   Owned<VkQueryPool> queries_;

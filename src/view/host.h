@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views evaluated on host arrays: constant folding, and the reference that kernels are tested
+// against. Every function is expanded once into instructions of the kernel language, and those are
+// computed by their one meaning (kernel/meaning.h), so a folded constant has a kernel's bits.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "view/view.h"
+
+namespace pumice::view {
+
+/// A stored tensor in host memory: element type as the access says, strides in elements. Elements
+/// as kernel/meaning.h has them (bool: a byte).
+struct HostTensor {
+  const void* bytes = nullptr;
+  std::vector<int64_t> strides;
+};
+/// Dense in row-major order.
+std::vector<int64_t> dense_strides(const std::vector<int64_t>& extents);
+
+/// The view's elements in row-major order. All of its dims are known (CHECK), it has no results.
+/// `tensor` gives each tensor that is read; what it throws is passed on.
+std::vector<std::byte> evaluate(const View& view,
+                                const std::function<HostTensor(TensorId)>& tensor);
+
+}  // namespace pumice::view
