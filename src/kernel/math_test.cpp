@@ -507,12 +507,12 @@ TEST(Math, VectorsTakeTheSameInstructions) {
   for (Val (*f)(Val) : {exp, log, sin, tan, acos, erf, gelu, softplus, acosh}) {
     std::vector<Op> ops[2];
     for (const int width : {1, 4}) {
-      Builder k("math", 1);
-      const Val x = k.pure(Op::arg, Type::number(DType::f32, width), {}, {__FILE__, __LINE__});
-      EXPECT_EQ(f(x).type(), Type::number(DType::f32, width));
-      for (const Inst& inst : k.kernel().insts) {
-        EXPECT_EQ(inst.type.width, width);
-        ops[width == 4].push_back(inst.op);
+      const Fragment parts = fragment({Type::number(DType::f32, width)},
+                                      [&](const std::vector<Val>& a) { return f(a[0]); });
+      EXPECT_EQ(parts.insts[index(parts.result)].type, Type::number(DType::f32, width));
+      for (const Id id : parts.steps) {
+        EXPECT_EQ(parts.insts[index(id)].type.width, width);
+        ops[width == 4].push_back(parts.insts[index(id)].op);
       }
     }
     EXPECT_EQ(ops[0], ops[1]);

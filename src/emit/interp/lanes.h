@@ -3,6 +3,7 @@
 // can be handled at once (all equal, or consecutive).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -68,6 +69,14 @@ void gather(const std::byte* from, U* out, uint32_t lanes, uint32_t n, uint32_t 
             uint32_t width) {
   if (step == 1 && width == 1) {
     std::memcpy(out, from, n * sizeof(U));
+    return;
+  }
+  if (step == 0) {
+    for (uint32_t c = 0; c < width; c++) {
+      U value{};
+      std::memcpy(&value, from + c * sizeof(U), sizeof(U));
+      std::fill_n(out + c * lanes, n, value);
+    }
     return;
   }
   for (uint32_t c = 0; c < width; c++)

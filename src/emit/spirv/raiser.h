@@ -40,6 +40,7 @@ class Raiser {
   Id divide(Id a, Id b);
   Id remainder(Id a, Id b);
   Id dot4(const std::vector<Id>& operands, uint32_t kind);
+  Id exp2_f64(Id a);
   Id fma_bf16(Id a, Id b, Id c);
 
   // ---- raise_casts.cpp: conversions
