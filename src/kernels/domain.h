@@ -28,7 +28,7 @@ class Flat {
   void list(view::ViewArguments& arguments) const;
   Dim count() const { return product(extents_); }
   /// Index along each of them.
-  std::vector<kernel::Val> split(kernel::Builder& k, const view::ViewArguments& arguments,
+  std::vector<kernel::Val> split(const view::ViewArguments& arguments,
                                  const kernel::Val& number) const;
 
  private:
@@ -50,5 +50,46 @@ void each_piece(kernel::Builder& k, const view::ViewArguments& arguments, int ax
 }
 /// Lists what each_piece needs.
 void list_pieces(view::ViewArguments& arguments, const Dim& count);
+
+/// Lanes over the innermost axes, each with a vector along the last; the axes outside are taken
+/// apart once a workgroup.
+class LaneGrid {
+ public:
+  LaneGrid() = default;
+  LaneGrid(const Dims& axes, int width, uint32_t lanes);
+  void list(view::ViewArguments& arguments) const;
+  std::array<Dim, 3> grid() const;
+  int vector_axis() const { return rank_ == 0 ? -1 : static_cast<int>(rank_) - 1; }
+  int width() const { return width_; }
+
+  /// Runs body(indices of all axes, vector) in each lane that has work.
+  template <typename Body>
+  void run(kernel::Builder& k, const view::ViewArguments& arguments, Body&& body) const {
+    const Flat inner(inner_), outer(outer_);
+    each_piece(k, arguments, 1, outer.count(), [&](const kernel::Val& piece) {
+      const std::vector<kernel::Val> fixed = outer.split(arguments, piece);
+      each_piece(k, arguments, 0, groups_, [&](const kernel::Val& group) {
+        const kernel::Val number = group * lanes_ + k.lane();
+        k.if_(number < arguments.size(inner.count()), [&] {
+          std::vector<kernel::Val> all = fixed;
+          for (const kernel::Val& v : inner.split(arguments, number)) all.push_back(v);
+          view::VectorAxis vector;
+          if (rank_ > 0) {
+            vector = {vector_axis(), width_, all.back()};
+            all.back() = all.back() * width_;
+          }
+          body(all, vector);
+        });
+      });
+    });
+  }
+
+ private:
+  size_t rank_ = 0;
+  int width_ = 1;
+  uint32_t lanes_ = 1;
+  std::vector<Dim> inner_, outer_;  // extents; the last in vectors
+  Dim groups_ = 1;
+};
 
 }  // namespace pumice::kernels

@@ -21,7 +21,6 @@ using view::View;
 using view::ViewArguments;
 
 constexpr uint32_t kTile = 32, kTileRow = 33;  // a row more than it holds: no bank conflicts
-constexpr int64_t kEnoughVectors = 4096;       // over which lanes lie before axes are left outside
 constexpr int64_t kWorthStaging = 16;          // extent of both axes of a transpose
 
 class Map {
@@ -68,52 +67,21 @@ class Map {
       types.push_back(s.value.type());
       addresses.push_back(s.address);
     }
-    if (!axes_.empty()) width_ = view::vector_width(addresses, types, last(), axes_[last()]);
-    // Counted in vectors. The first of these axes needs no division.
-    Dim count = 1;
-    for (size_t a = axes_.size(); a-- > 0;) {
-      const Dim extent = a == last() ? axes_[a].floor_div(width_) : axes_[a];
-      const Dim more = count * extent;
-      if (!inner_.empty() && count.known() &&
-          (count.value() >= kEnoughVectors || !more.known() || more.value() >= int64_t{1} << 30))
-        break;
-      if (!inner_.empty() && !count.known()) break;
-      inner_.insert(inner_.begin(), extent);
-      count = more;
-    }
-    outer_.assign(axes_.begin(), axes_.end() - static_cast<ptrdiff_t>(inner_.size()));
-    groups_ = count.ceil_div(lanes_);
-    const Flat inner(inner_), outer(outer_);
-    arguments_.note(fmt::format("lanes{} width{} inner{} outer{}", lanes_, width_, inner_.size(),
-                                outer_.size()));
+    const int width =
+        axes_.empty() ? 1 : view::vector_width(addresses, types, last(), axes_[last()]);
+    lane_grid_ = LaneGrid(axes_, width, lanes_);
     for (const Store& s : stores_) {
-      const int vector_axis = axes_.empty() ? -1 : static_cast<int>(last());
-      arguments_.view(s.value, vector_axis, width_);
-      arguments_.affine(s.address, vector_axis, width_);
+      arguments_.view(s.value, lane_grid_.vector_axis(), width);
+      arguments_.affine(s.address, lane_grid_.vector_axis(), width);
     }
-    inner.list(arguments_);
-    outer.list(arguments_);
-    arguments_.word(count);
-    list_pieces(arguments_, groups_);
-    list_pieces(arguments_, outer.count());
-    grid_ = {groups_for(groups_), groups_for(outer.count()), 1};
+    lane_grid_.list(arguments_);
+    grid_ = lane_grid_.grid();
   }
 
   void build_lanes(Builder& k) {
-    const Flat inner(inner_), outer(outer_);
-    each_piece(k, arguments_, 1, outer.count(), [&](const Val& piece) {
-      std::vector<Val> indices = outer.split(k, arguments_, piece);
-      each_piece(k, arguments_, 0, groups_, [&](const Val& group) {
-        const Val number = group * lanes_ + k.lane();
-        k.if_(number < arguments_.size(inner.count()), [&] {
-          std::vector<Val> all = indices;
-          for (const Val& v : inner.split(k, arguments_, number)) all.push_back(v);
-          view::VectorAxis vector;
-          if (!axes_.empty()) vector = {static_cast<int>(last()), width_, all.back()};
-          Point point(k, arguments_, all, vector);
-          store_all(point);
-        });
-      });
+    lane_grid_.run(k, arguments_, [&](const std::vector<Val>& indices, view::VectorAxis vector) {
+      Point point(k, arguments_, indices, vector);
+      store_all(point);
     });
   }
 
@@ -190,7 +158,7 @@ class Map {
       tiles.push_back(
           k.tile(fmt::format("staged{}", i), kTile * kTileRow, 1, in_tile(staged_[i]->type)));
     each_piece(k, arguments_, 2, outer.count(), [&](const Val& piece) {
-      const std::vector<Val> fixed = outer.split(k, arguments_, piece);
+      const std::vector<Val> fixed = outer.split(arguments_, piece);
       each_piece(k, arguments_, 1, groups_along_, [&](const Val& group_along) {
         each_piece(k, arguments_, 0, groups_, [&](const Val& group) {
           build_tile(k, tiles, fixed, group_along * kTile, group * kTile);
@@ -235,8 +203,8 @@ class Map {
   Dims axes_;
   std::vector<Store> stores_;
   uint32_t lanes_;
-  int width_ = 1;
-  std::vector<Dim> inner_, outer_;
+  LaneGrid lane_grid_;
+  std::vector<Dim> outer_;  // with tiles: the axes that are not tiled
   Dim groups_ = 1, groups_along_ = 1;
   std::vector<const Node*> staged_;  // accesses that go through tiles
   size_t along_ = 0;                 // the axis along which they lie

@@ -242,8 +242,10 @@ Val Point::compute(const Node& n, int width) {
     case Node::Kind::result:
       CHECK(n.slot < results_.size() && results_[n.slot].valid(), "result {} is not known here",
             n.slot);
-      return results_[n.slot].width() == width ? results_[n.slot]
-                                               : kernel::splat(results_[n.slot], width);
+      return kernel::cast(results_[n.slot].width() == width
+                              ? results_[n.slot]
+                              : kernel::splat(results_[n.slot], width),
+                          n.type);
     case Node::Kind::apply: {
       const Node& first = *n.operands[0];
       if (n.function == Function::cast && is_int(n.type) && size_of(n.type) <= 4 &&

@@ -34,7 +34,8 @@ class Point {
   Point(const Point&) = delete;
   Point& operator=(const Point&) = delete;
 
-  /// What result nodes of slot s are, each of this point's width.
+  /// What result nodes of slot s are, as scalars or of this point's width; a node of another type
+  /// is the value cast to it.
   void set_results(std::vector<kernel::Val> results) { results_ = std::move(results); }
   /// What this access is (a value that was brought here another way).
   void set_access(const Node& access, const kernel::Val& value);
