@@ -289,8 +289,8 @@ class AttentionKernel {
       const Val other = k_.shuffle_xor(most, static_cast<int>(step));
       most = max(most, other);
     }
-    v_most_ = most;
-    v_inverse_ = bitcast(k_.constant(DType::u32, 254u << 23) - bitcast(most, DType::u32), DType::f32);
+    v_most_ = k_.uniform(most);  // it is: this says so
+    v_inverse_ = bitcast(k_.constant(DType::u32, 254u << 23) - bitcast(v_most_, DType::u32), DType::f32);
   }
   Val v_factor(const Val& column) {  // of P's column
     const Val u = v_unscale_.load(group_k_ * uint32_t{p_.keys} + column, 0);
