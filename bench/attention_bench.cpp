@@ -190,6 +190,11 @@ int main(int argc, char** argv) {
     shape.map_c = element_map(h, shape, MatrixUse::accumulator);
     shape.map_a = element_map(h, shape, MatrixUse::a);
     fmt::print("{}: {}x{}x{}, registers {}\n", h.traits().name, shape.m, shape.n, shape.k, kernels::registers_known(shape) ? "known" : "unknown");
+    if (!local) {
+      kernels::ContractParams p;
+      p.bm = p.bn = 128, p.bk = 64, p.warp_m = p.warp_n = 64, p.sets = 1, p.passes = 2, p.packed_b = false;
+      h.prepare_warm_up(kernels::contract(p, shape), 128);
+    }
     const std::vector<Shape> shapes = local ? std::vector<Shape>{{2, 37, 64, 1, 1}} : std::vector<Shape>{{12, 197, 64, 4.8, 10.7}, {16, 4096, 64, 261, 725}};
     for (const Shape& s : shapes)
       for (const Format f : {Format::f16, Format::f32}) run(h, shape, s, f, local);
