@@ -100,7 +100,9 @@ def sha256(path):
 # pip's own finder and session, without the step that follows in `pip download`: for a package that
 # is published as source only, pip would run its set-up script to learn its dependencies.
 FETCH = """
+import logging
 import sys
+logging.basicConfig(level=logging.DEBUG)  # the cause of a failure is told to the log alone
 from pip._internal.commands.download import DownloadCommand
 from pip._internal.utils.temp_dir import tempdir_registry
 from pip._vendor.packaging.specifiers import SpecifierSet
