@@ -355,6 +355,7 @@ Interpreter::Interpreter(Interpreter&&) noexcept = default;
 
 const kernel::Kernel& Interpreter::kernel() const { return state_->program.kernel; }
 uint32_t Interpreter::granule() const { return state_->program.granule; }
+uint32_t Interpreter::tile_bytes() const { return state_->program.tile_bytes; }
 
 std::vector<uint64_t> Interpreter::stored(std::span<const uint8_t> arguments) const {
   const kernel::Kernel& k = kernel();
