@@ -21,10 +21,9 @@ stop() { echo "prefix: $*" >&2; exit 1; }
 # A newer release moves, so nothing can be pinned: these are the oldest versions that do.
 minimum() {
   case $1 in
-    mesa-vulkan-drivers) echo 26.0 ;;      # matrices on the software device
-    vulkan-validationlayers) echo 1.4.320 ;;
-    spirv-tools) echo 2025.3 ;;            # knows bfloat16 and matrices
-    libvulkan-dev) echo 1.4.320 ;;
+    mesa-vulkan-drivers) echo 26.0 ;;  # matrices on the software device
+    vulkan-validationlayers | libvulkan-dev) echo 1.4.300 ;;
+    spirv-tools) echo 2025.1~ ;;  # knows matrices; bfloat16 from 2025.3 on
     *) echo 0 ;;
   esac
 }
@@ -34,13 +33,15 @@ single="libvulkan-dev spirv-headers libonnx-testdata"
 # The package server that this machine's apt already uses, for the release it runs.
 find_mirror() {
   local code
+  # shellcheck source=/dev/null
   code=$(. /etc/os-release && echo "$VERSION_CODENAME")
   apt-get update --print-uris 2>/dev/null |
     sed -nE "s#^'([^']+)/dists/$code/InRelease'.*#\\1#p" | head -n1
 }
 
 # apt with a state of its own. An empty status file makes it fetch the whole closure, libc included;
-# the settings stand on the command line because files of apt.conf.d win over APT_CONFIG.
+# the settings stand on the command line because files of apt.conf.d win over APT_CONFIG. A server
+# may hold a frozen state of a moving release, so only the signature is checked, not its age.
 own_apt() {
   local program=$1
   shift
@@ -50,7 +51,7 @@ own_apt() {
     -o Dir::Etc::PreferencesParts="$work/empty" -o APT::Install-Recommends=false \
     -o APT::Default-Release="$suite" -o APT::Sandbox::User=root -o Acquire::Languages=none \
     -o Acquire::Retries=3 -o Acquire::http::Timeout=30 -o Acquire::https::Timeout=30 \
-    -o Debug::NoLocking=true "$@"
+    -o Acquire::Check-Valid-Until=false -o Debug::NoLocking=true "$@"
 }
 
 fetch() {  # the releases, the last one preferred
@@ -75,6 +76,11 @@ fetch() {  # the releases, the last one preferred
   (cd "$work/single" && own_apt apt-get download $single) >>"$work/log" 2>&1
 }
 
+reason() {  # the first line of the log that says what went wrong, without the server's name
+  { grep -m1 -E '^E:|[Cc]ould not|[Ff]ailure|is needed' "$work/log" || tail -n1 "$work/log"; } |
+    sed -E "s#[a-z+]+://[^ ]*#(the server)#g; s#'[^']*'#(the server)#g"
+}
+
 version_of() {  # PACKAGE, from the name of the fetched file, without the epoch
   local file
   file=$(find "$work/cache/archives" "$work/single" -name "$1_*.deb" | head -n1)
@@ -95,7 +101,7 @@ check_versions() {
 
 unpack() {
   local deb
-  rm -rf "$dir"/{debian,include,share,bin,native,onnx,layers}
+  rm -rf "${dir:?}"/{debian,include,bin,native,onnx}
   mkdir -p "$dir"/{debian,include,bin}
   for deb in "$work"/cache/archives/*.deb; do  # of the drivers, only the software device
     dpkg-deb --fsys-tarfile "$deb" | tar -x -C "$dir/debian" --exclude='./usr/share/doc*' \
@@ -158,7 +164,7 @@ for release in "${releases[@]}"; do
   say "fetching packages of Debian $release (about 90 MB)"
   # shellcheck disable=SC2086
   if fetch $release && check_versions; then break; fi
-  say "not from Debian $release: $(tail -n1 "$work/log" | sed -E 's#[a-z+]+://[^ ]*#(the server)#g')"
+  say "not from Debian $release: $(reason | sed "s,^ *,,")"
   release=""
 done
 [ -n "$release" ] || stop "the newer Debian packages could not be fetched; check the network and" \

@@ -48,26 +48,19 @@ uint64_t mask_of(DType type) {
 
 uint64_t bits_of(DType type, double value) {
   switch (type) {
-    case DType::b1:
-      return value != 0;
-    case DType::f16:
-      return f64_to_f16(value);
-    case DType::bf16:
-      return f64_to_bf16(value);
-    case DType::f32:
-      return std::bit_cast<uint32_t>(static_cast<float>(value));
-    case DType::f64:
-      return std::bit_cast<uint64_t>(value);
-    case DType::u64:
-      return static_cast<uint64_t>(value);
+    case DType::b1: return value != 0;
+    case DType::f16: return f64_to_f16(value);
+    case DType::bf16: return f64_to_bf16(value);
+    case DType::f32: return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case DType::f64: return std::bit_cast<uint64_t>(value);
+    case DType::u64: return static_cast<uint64_t>(value);
     case DType::i8:
     case DType::i16:
     case DType::i32:
     case DType::i64:
     case DType::u8:
     case DType::u16:
-    case DType::u32:
-      return static_cast<uint64_t>(static_cast<int64_t>(value)) & mask_of(type);
+    case DType::u32: return static_cast<uint64_t>(static_cast<int64_t>(value)) & mask_of(type);
   }
   return 0;
 }
@@ -117,7 +110,7 @@ const Type& Val::type() const { return builder_->kernel()[id_].type; }
 Val Val::operator[](int i) const {
   CHECK(valid() && type().is_number() && i >= 0 && i < width(), "no component {}", i);
   if (width() == 1) return *this;
-  const auto at = std::source_location::current();
+  const auto at = SourceLocation::current();
   return builder_->pure(Op::extract, Type::number(elem()), {*this}, {at.file_name(), at.line()},
                         {static_cast<uint32_t>(i)});
 }
@@ -243,7 +236,7 @@ Val bitcast(const Arg& a, Type to) {
   return common({&a}).builder->pure(Op::bitcast, to, {a.val()}, a.at());
 }
 
-Val vector(std::initializer_list<Val> parts, std::source_location at) {
+Val vector(std::initializer_list<Val> parts, SourceLocation at) {
   const Val first = *parts.begin();
   return first.builder()->pure(Op::vector,
                                Type::number(first.elem(), static_cast<int>(parts.size())), parts,
@@ -261,6 +254,9 @@ Val splat(const Arg& a, int width) {
 
 Val matrix_add(const Arg& a, const Arg& b) {
   return a.val().builder()->pure(Op::matrix_add, a.val().type(), {a.val(), b.val()}, a.at());
+}
+Val matrix_mul(const Arg& a, const Arg& b) {
+  return a.val().builder()->pure(Op::matrix_mul, a.val().type(), {a.val(), b.val()}, a.at());
 }
 Val matrix_scale(const Arg& a, const Arg& factor) {
   Builder& k = *a.val().builder();
@@ -404,8 +400,7 @@ std::optional<Id> Builder::State::simplify(Inst& inst) {
     case Op::extract:
       if (kernel[a].op == Op::vector) return kernel[a].operands[inst.imm[0]];
       break;
-    default:
-      break;
+    default: break;
   }
   return std::nullopt;
 }
@@ -492,7 +487,7 @@ Val Builder::statement(Op op, Type type, std::initializer_list<Val> operands, Lo
 // ---- Builder: arguments and given values
 
 namespace {
-Location here(const std::source_location& at) { return {at.file_name(), at.line()}; }
+Location here(const SourceLocation& at) { return {at.file_name(), at.line()}; }
 }  // namespace
 
 Val Builder::arg(const std::string& name, DType type, At at) {
@@ -569,8 +564,7 @@ Ptr Ptr::as(DType elem, int width) const {
   type.elem = elem;
   type.width = static_cast<uint8_t>(width);
   if (type == value_.type()) return *this;
-  return Ptr(
-      value_.builder()->pure(Op::ptr_cast, type, {value_}, here(std::source_location::current())));
+  return Ptr(value_.builder()->pure(Op::ptr_cast, type, {value_}, here(SourceLocation::current())));
 }
 Ptr Ptr::offset(const Arg& count) const {
   Builder& k = *value_.builder();
@@ -609,7 +603,7 @@ Effect Ptr::atomic(AtomicKind kind, const Arg& i, const Arg& value, Scope scope)
 
 const Type& Var::type() const { return builder_->kernel().vars[number_]; }
 Var::operator Val() const { return get(); }
-Val Var::get(std::source_location at) const {
+Val Var::get(SourceLocation at) const {
   return builder_->statement(Op::var_get, type(), {}, here(at), {number_});
 }
 void Var::operator=(const Arg& value) const {

@@ -23,10 +23,10 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <source_location>
 #include <string>
 #include <type_traits>
 
+#include "base/source_location.h"
 #include "kernel/ir.h"
 
 namespace pumice::kernel {
@@ -71,13 +71,15 @@ class [[nodiscard]] Effect {
 /// It also carries the place in the kernel's text.
 class Arg {
  public:
-  Arg(Val value, std::source_location at = std::source_location::current())
+  Arg(Val value, SourceLocation at = SourceLocation::current())
       : value_(value), at_{at.file_name(), at.line()} {}
   template <typename T>
-    requires(std::integral<T> && !std::same_as<T, bool>)
-  Arg(T number, std::source_location at = std::source_location::current())
-      : integer_(static_cast<int64_t>(number)), kind_(Kind::integer), at_{at.file_name(), at.line()} {}
-  Arg(double number, std::source_location at = std::source_location::current())
+  requires(std::integral<T> && !std::same_as<T, bool>)
+      Arg(T number, SourceLocation at = SourceLocation::current())
+      : integer_(static_cast<int64_t>(number)),
+        kind_(Kind::integer),
+        at_{at.file_name(), at.line()} {}
+  Arg(double number, SourceLocation at = SourceLocation::current())
       : real_(number), kind_(Kind::real), at_{at.file_name(), at.line()} {}
 
   bool is_val() const { return kind_ == Kind::val; }
@@ -135,12 +137,13 @@ Val cast(const Arg& a, DType to);
 Val bitcast(const Arg& a, Type to);
 inline Val bitcast(const Arg& a, DType to) { return bitcast(a, Type::number(to)); }
 /// A vector of 2 or 4 scalars.
-Val vector(std::initializer_list<Val> parts, std::source_location at = std::source_location::current());
+Val vector(std::initializer_list<Val> parts, SourceLocation at = SourceLocation::current());
 /// A scalar in each component.
 Val splat(const Arg& a, int width);
 
 // ---- pure instructions on matrices
 Val matrix_add(const Arg& a, const Arg& b);
+Val matrix_mul(const Arg& a, const Arg& b);
 Val matrix_scale(const Arg& a, const Arg& factor);
 Val matrix_convert(const Arg& a, DType to);
 Val matrix_get(const Arg& a, int i);
@@ -149,8 +152,8 @@ Val matrix_set(const Arg& a, int i, const Arg& value);
 Val matrix_pack(const Arg& a, int i);
 
 struct PointerFlags {
-  bool readonly = false;   // nobody writes what it points at while the kernel runs
-  bool restrict_ = true;   // no other argument points into the same bytes
+  bool readonly = false;  // nobody writes what it points at while the kernel runs
+  bool restrict_ = true;  // no other argument points into the same bytes
 };
 
 /// A pointer argument, maybe moved or seen as another type. Indices are u32 element numbers.
@@ -182,7 +185,7 @@ class Var {
   Var() = default;
   Var(Builder* builder, uint32_t number) : builder_(builder), number_(number) {}
   operator Val() const;  // current value; bind it to a name
-  Val get(std::source_location at = std::source_location::current()) const;
+  Val get(SourceLocation at = SourceLocation::current()) const;
   void operator=(const Arg& value) const;
   Var(const Var&) = default;
   Var& operator=(const Var&) = default;
@@ -228,7 +231,8 @@ class TileRef {
 struct Divisor {
   Val d, multiplier, shift;
 };
-/// {d, multiplier, shift} for Divisor, d >= 1: q = (mulhi(x, multiplier) + x * (multiplier's carry)) ...
+/// {d, multiplier, shift} for Divisor, d >= 1: q = (mulhi(x, multiplier) + x * (multiplier's
+/// carry)) ...
 std::array<uint32_t, 3> divisor_words(uint32_t d);
 /// x / d and x % d for u32 x < 2^31.
 Val operator/(const Arg& x, const Divisor& d);
@@ -236,7 +240,7 @@ Val operator%(const Arg& x, const Divisor& d);
 
 class Builder {
  public:
-  using At = std::source_location;
+  using At = SourceLocation;
 
   /// `workgroup` invocations; `group` lanes hold a matrix together (0: the kernel uses no groups).
   Builder(std::string name, uint32_t workgroup, uint32_t group = 0);
@@ -260,8 +264,8 @@ class Builder {
   Val workgroup_count(int axis);
 
   // state
-  Var var(Type type, const Arg& init);       // a matrix var is filled with the number
-  Var var(Type type);                        // no value yet: reading it first is an error
+  Var var(Type type, const Arg& init);  // a matrix var is filled with the number
+  Var var(Type type);                   // no value yet: reading it first is an error
   TileRef tile(const std::string& name, uint32_t rows, uint32_t columns, DType elem,
                uint32_t overlay = 0);
   /// A new phase number for tiles that share bytes with those of other phases.
@@ -315,7 +319,8 @@ class Builder {
     begin_block(statement, 1), body(), end_block();
   }
 
-  /// Places the values, drops what is dead, verifies; the builder is empty afterwards. A rule that is broken is a CHECK at the kernel's line.
+  /// Places the values, drops what is dead, verifies; the builder is empty afterwards. A rule that
+  /// is broken is a CHECK at the kernel's line.
   Kernel finish();
 
   // ---- for the language's own functions: makes instructions

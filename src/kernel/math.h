@@ -20,12 +20,12 @@ namespace pumice::kernel {
 
 /// e^x, 1 ulp; inf above 88.72. Subnormal results are right too.
 Val exp(Val x);
-/// e^x for x <= 0 (in fact to 88), 1 ulp; 0 below -87 (results under 2^-125.5). A third cheaper than
-/// exp: the one for softmax, and for whatever else has subtracted a maximum.
+/// e^x for x <= 0 (in fact to 88), 1 ulp; 0 below -87 (results under 2^-125.5). A third cheaper
+/// than exp: the one for softmax, and for whatever else has subtracted a maximum.
 Val exp_nonpositive(Val x);
 /// 2^x, 1 ulp.
 Val exp2(Val x);
-/// e^x - 1, 2 ulp.
+/// e^x - 1, 2 ulp; below -40 that is -1.
 Val expm1(Val x);
 /// Natural logarithm, 2 ulp; log(0) = -inf, NaN below.
 Val log(Val x);
@@ -75,8 +75,8 @@ Val erf(Val x);
 Val sigmoid(Val x);
 /// log(1 + e^x), 3 ulp; 0 below -87.
 Val softplus(Val x);
-/// x * Phi(x) = x / 2 * (1 + erf(x / sqrt(2))), 5 ulp, for negative x too; 0 below -13.19.
-/// NaN at -inf, as the formula.
+/// x * Phi(x) = x / 2 * (1 + erf(x / sqrt(2))), 4 ulp, for negative x too; 0 below -13.19
+/// and at -inf.
 Val gelu(Val x);
 /// x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3))), 4 ulp above -1; below, the rounding of
 /// the cubic counts: 4 + 2 |x| (1 + x^2 / 20) ulp. NaN at -inf, as the formula.

@@ -44,14 +44,15 @@ Val softplus_float(Val x) {
 Val gelu_float(Val x) {
   const double end = x.elem() == DType::f64 ? 37.75 : 13.25;  // of the polynomial; beyond, e is 0
   const Val t = min(abs(x), end);
-  // Phi(-t) = e^(-t^2 / 2) M(s) / (t + 4), s = (t - 4) / (t + 4), with the square in two floats.
+  // Phi(-t) = 8 e^(-t^2 / 2) M(s) / (t + 4), s = (t - 4) / (t + 4), with the square in two floats.
   const Val square = t * t;
   const Val rest = fma(t, t, -square);
   const Val e = exp_nonpositive_corrected(square * -0.5, rest * -0.5);
-  const Val u = 1.0 / (t + 4.0);
-  const Val s = fma(u, -8.0, 1.0);
-  const Val tail = e * (u * polynomial(s, pick(s, kMillsF32, kMillsF64)));
-  return x * select(x < 0.0, tail, 1.0 - tail);
+  const Val v = t / fma(t, 0.125, 0.5);
+  const Val s = fma(v, 0.25, -1.0);
+  // |x| Phi(-|x|), which is what x > 0 loses; in this order no factor is subnormal.
+  const Val part = v * polynomial(s, pick(s, kMillsF32, kMillsF64)) * e;
+  return select(x < 0.0, 0.0, x) - part;
 }
 
 Val gelu_tanh_float(Val x) {
@@ -102,9 +103,7 @@ Val elu(Val x, double alpha) {
   return in_float(x, [&](Val v) { return select(v > 0.0, v, expm1(v) * alpha); });
 }
 Val selu(Val x, double alpha, double gamma) {
-  return in_float(x, [&](Val v) {
-    return select(v > 0.0, v * gamma, expm1(v) * (alpha * gamma));
-  });
+  return in_float(x, [&](Val v) { return select(v > 0.0, v * gamma, expm1(v) * (alpha * gamma)); });
 }
 Val celu(Val x, double alpha) {
   return in_float(x, [&](Val v) { return select(v > 0.0, v, expm1(v * (1 / alpha)) * alpha); });

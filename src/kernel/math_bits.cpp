@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that do not round: tests on bits, signs, the remainder.
+#include <utility>
+
 #include "kernel/math_parts.h"
 
 namespace pumice::kernel {
@@ -8,8 +10,8 @@ namespace {
 Val magnitude_bits(Val x) { return bits_of(x) & format_of(x.elem()).magnitude_mask(); }
 
 // Mantissas as integers in floats: with x = mx 2^ex and y = my 2^ey, the remainder is that of
-// mx 2^(ex - ey) by my, taken some bits at a time. Each step is exact: the product and the multiple
-// of my that is subtracted from it differ by less than 2 my.
+// mx 2^(ex - ey) by my, taken some bits at a time. Each step subtracts the nearest multiple of my,
+// or one beside it, which leaves an integer below my: no step rounds.
 Val fmod_float(Val x, Val y) {
   const Format f = format_of(x.elem());
   const DType type = x.elem();
@@ -19,21 +21,17 @@ Val fmod_float(Val x, Val y) {
     const Val a = abs(v);
     const Val small = magnitude_bits(v) < int64_t{1} << f.mantissa;
     const int up = f.mantissa + 1;
-    const Val bits =
-        signed_bits_of(select(small, a * static_cast<double>(int64_t{1} << up), a));
+    const Val bits = signed_bits_of(select(small, a * static_cast<double>(int64_t{1} << up), a));
     const Val zero = integer_like(bits, 0);
     const Val exponent = (bits >> f.mantissa) - select(small, zero + up, zero);
     const int64_t one = int64_t{1} << f.mantissa;
     return std::pair(exponent, cast((bits & (one - 1)) | one, type));
   };
   const auto [ex, mx] = exponent_and_mantissa(x);
-  const auto [ey, my] = exponent_and_mantissa(y);
+  const auto of_y = exponent_and_mantissa(y);
+  const Val ey = of_y.first, my = of_y.second;  // by name: clang captures no structured binding
   const Val inverse = 1.0 / my;
-  const auto remainder = [&](Val r) {
-    r = fma(-floor(r * inverse), my, r);
-    r = select(r < 0.0, r + my, r);
-    return select(r >= my, r - my, r);
-  };
+  const auto remainder = [&](Val r) { return fma(-round_even(r * inverse), my, r); };
   Val distance = ex - ey;
   const Val below = distance < 0;  // |x| < |y|
   distance = max(distance, 0);
@@ -44,6 +42,7 @@ Val fmod_float(Val x, Val y) {
     distance = distance - now;
     r = remainder(r * power_of_two(now, type));
   }
+  r = select(r < 0.0, r + my, r);
   // r 2^(ey - bias - mantissa), in three factors, since r is up to 2^mantissa and y may be
   // subnormal.
   const Val n = ey - (f.bias + f.mantissa);

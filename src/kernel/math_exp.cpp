@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Exponentials and logarithms. An exponential is 2^n e^r; a logarithm takes 2^k out of its argument.
-// Everything special is found on bits or falls out of arithmetic with NaN and infinity.
+// Exponentials and logarithms. An exponential is 2^n e^r; a logarithm takes 2^k out of its
+// argument. Everything special is found on bits or falls out of arithmetic with NaN and infinity.
 #include "kernel/math_coefficients.h"
 #include "kernel/math_parts.h"
 
@@ -82,10 +82,11 @@ Val expm1(Val x) {
   return in_float(x, [](Val v) {
     const Format f = format_of(v.elem());
     const ExpReduced e = exp_reduce(select(v < -40.0, -40.0, v), f.bias + 1);
-    // 2^n e^r - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): n - 1 overflows no power of two.
+    // 2^n e^r - 1 = 2 (2^(n-1) (e^r - 1) + (2^(n-1) - 1/2)): n - 1 overflows no power of two. The
+    // half of a tiny result would be subnormal, so that is x itself.
     const Val half_power = power_of_two(e.n, f.real, -1);
     const Val half = fma(half_power, expm1_of_reduced(e.r), half_power - 0.5);
-    return with_sign(half + half, v);
+    return select(abs(v) < 0x1p-60, v, half + half);
   });
 }
 
@@ -110,9 +111,9 @@ Val log1p_tail(Val f) {
 Val log_special(Val u, Val y) {
   const Format f = format_of(u.elem());
   const Val bits = bits_of(u);
-  const Val special = select((bits << 1) == 0, -std::numeric_limits<double>::infinity(),
-                             select(bits == f.infinity(), u,
-                                    like(u, std::numeric_limits<double>::quiet_NaN())));
+  const Val special =
+      select((bits << 1) == 0, -std::numeric_limits<double>::infinity(),
+             select(bits == f.infinity(), u, like(u, std::numeric_limits<double>::quiet_NaN())));
   return select(bits - 1 >= f.infinity() - 1, special, y);
 }
 

@@ -31,7 +31,7 @@ Val tanh_float(Val x) {
 
 // log(1 + v), or log(v) + ln(2) where a is so big that this is log(2 a) and v = a.
 Val log1p_or_twice(Val a, Val v) {
-  const Val big = a >= 0x1p28;
+  const Val big = a >= (a.elem() == DType::f64 ? 0x1p56 : 0x1p28);
   return log1p_unsigned(select(big, a, v)) + select(big, ln2(a.elem()).high, like(a, 0));
 }
 

@@ -10,12 +10,9 @@ namespace pumice::kernel {
 
 Format format_of(DType type) {
   switch (type) {
-    case DType::f16:
-      return {type, DType::u16, DType::i16, 10, 15};
-    case DType::bf16:
-      return {type, DType::u16, DType::i16, 7, 127};
-    case DType::f64:
-      return {type, DType::u64, DType::i64, 52, 1023};
+    case DType::f16: return {type, DType::u16, DType::i16, 10, 15};
+    case DType::bf16: return {type, DType::u16, DType::i16, 7, 127};
+    case DType::f64: return {type, DType::u64, DType::i64, 52, 1023};
     default:
       CHECK(type == DType::f32, "a function of floats was given a {}", name(type));
       return {type, DType::u32, DType::i32, 23, 127};

@@ -20,9 +20,7 @@ struct Format {
   double magic() const { return 1.5 * static_cast<double>(int64_t{1} << mantissa); }
   int64_t one() const { return static_cast<int64_t>(bias) << mantissa; }
   int64_t infinity() const { return static_cast<int64_t>(2 * bias + 1) << mantissa; }
-  int64_t sign_mask() const {
-    return static_cast<int64_t>(uint64_t{1} << (8 * size_of(real) - 1));
-  }
+  int64_t sign_mask() const { return static_cast<int64_t>(uint64_t{1} << (8 * size_of(real) - 1)); }
   int64_t magnitude_mask() const {
     return static_cast<int64_t>((uint64_t{1} << (8 * size_of(real) - 1)) - 1);
   }

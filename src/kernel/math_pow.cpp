@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pow: 2^(y log2|x|) with the logarithm in two floats, since y may multiply its error by the largest
-// exponent.
+// pow: 2^(y log2|x|) with the logarithm in two floats, since y may multiply its error by the
+// largest exponent.
 #include "kernel/math_coefficients.h"
 #include "kernel/math_parts.h"
 
@@ -21,8 +21,8 @@ Pair log2_pair(Val a) {
   const DType type = a.elem();
   const Format format = format_of(type);
   const Val small = bits_of(a) < int64_t{1} << format.mantissa;
-  const Binary b = split_binary(
-      select(small, a * static_cast<double>(int64_t{1} << (format.mantissa + 1)), a));
+  const Binary b =
+      split_binary(select(small, a * static_cast<double>(int64_t{1} << (format.mantissa + 1)), a));
   const Val k = cast(b.k, type) + select(small, -(format.mantissa + 1.0), like(a, 0));
   // s = (m - 1) / (m + 1) in two floats; m + 1 rounds, so its rest counts too.
   const Val f = b.m - 1.0;
@@ -30,14 +30,24 @@ Pair log2_pair(Val a) {
   const Val d_low = b.m - (d - 1.0);
   const Val s = f / d;
   const Val s_low = fma(-s, d_low, fma(-s, d, f)) / d;
-  // log2(m) = log2(e) (2 s + s^3 Q(s^2))
+  // log2(m) = log2(e) (2 s + c3 s^3 + s^5 (...)); the first two terms need both floats. s_low
+  // counts in each as the derivative says.
+  const std::span<const double> c = pick(s, kAtanhF32, kAtanhF64);
+  const Split e = log2e(type);
+  const Split c3 = split(type, c[0] * 1.4426950408889634, 0);
   const Val z = s * s;
-  const Split c = log2e(type);
-  const Val tail = s * z * polynomial(z, pick(z, kAtanhF32, kAtanhF64)) * c.high;
-  const Val high = s * (2 * c.high);
-  const Val low = fma(s_low, 2 * c.high, fma(s, 2 * c.low, fma(s, 2 * c.high, -high))) + tail;
-  const Pair sum = fast_two_sum(k, high);
-  return fast_two_sum(sum.high, sum.low + low);
+  const Val z_low = fma(s, s, -z);
+  const Val cube = s * z;
+  const Val cube_low = fma(s, z_low, fma(s, z, -cube));
+  const Val third = cube * c3.high;
+  const Val third_low = fma(cube_low, c3.high, fma(cube, c3.low, fma(cube, c3.high, -third)));
+  const Val first = s * (2 * e.high);
+  const Val first_low = fma(s, 2 * e.low, fma(s, 2 * e.high, -first));
+  const Val by_s_low = s_low * fma(z, 3 * c3.high, 2 * e.high);
+  const Val fifth = cube * z * (polynomial(z, c.subspan(1)) * e.high);
+  const Pair m = fast_two_sum(first, third);
+  const Pair sum = fast_two_sum(k, m.high);
+  return fast_two_sum(sum.high, sum.low + (m.low + (first_low + (third_low + (by_s_low + fifth)))));
 }
 
 // 2^(p.high + p.low), clamped to where it is 0 or infinite anyway.
@@ -75,7 +85,8 @@ Val pow_float(Val x, Val y) {
   const Val negative = sign_bit(x);
   const Val whole = floor(y) == y;
   const Val half = y * 0.5;
-  const Val odd = whole & (floor(half) != half) & (ay < static_cast<double>(int64_t{2} << f.mantissa));
+  const Val odd =
+      whole & (floor(half) != half) & (ay < static_cast<double>(int64_t{2} << f.mantissa));
   r = select(negative & ~(whole | x_is_zero | x_infinite), nan, r);
   r = select(negative & odd, -r, r);
 

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernel/builder.h"
+#include "kernel/math_exact.h"
 
 namespace pumice::kernel {
 
@@ -15,9 +15,9 @@ namespace pumice::kernel {
 class MathRun {
  public:
   using Function = std::function<Val(const std::vector<Val>&)>;
-  /// `arguments`: element types of the function's arguments.
-  MathRun(const std::vector<DType>& arguments, const Function& function,
-          const Numerics& numerics = {});
+  /// `arguments`: element types of the function's arguments. `flush`: every f32 that would be
+  /// subnormal is 0, as on devices that flush arguments and results.
+  MathRun(const std::vector<DType>& arguments, const Function& function, bool flush = false);
   /// inputs[i]: `count` elements of argument i; `out`: as many of the result's type.
   void operator()(const std::vector<const void*>& inputs, void* out, size_t count) const;
   /// Instructions without constants and arguments, for how much a function costs.
@@ -26,10 +26,8 @@ class MathRun {
   int count(Op op) const;
 
  private:
-  Kernel kernel_;
-  std::vector<Id> steps_;  // in order
-  Id result_ = Id::none;
-  Numerics numerics_;
+  Fragment fragment_;
+  bool flush_ = false;
 };
 
 }  // namespace pumice::kernel

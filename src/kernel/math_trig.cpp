@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trigonometric functions. The argument is reduced by multiplying with 2 / pi in integers, for small
-// and huge ones alike: exact for every float, no table, no branch.
+// Trigonometric functions. The argument is reduced by multiplying with 2 / pi in integers, for
+// small and huge ones alike: exact for every float, no table, no branch.
 #include <array>
 #include <cstdlib>
 
@@ -39,8 +39,8 @@ std::array<Val, 3> two_over_pi(Val skip) {
   return out;
 }
 
-// With x = M 2^(e - 23), the bits of 2 / pi above 2^(25 - e) only add multiples of 4 quadrants; from
-// there on 96 bits give the quadrant (2 bits) and its fraction to 2^-61.
+// With x = M 2^(e - 23), the bits of 2 / pi above 2^(25 - e) only add multiples of 4 quadrants;
+// from there on 96 bits give the quadrant (2 bits) and its fraction to 2^-61.
 Reduced reduce_f32(Val x) {
   const Val bits = bits_of(x) & 0x7fffffff;
   const Val small = bits < bits_for(DType::f32, 0x1.921fb6p-1);
@@ -65,7 +65,8 @@ Reduced reduce_f32(Val x) {
   return {select(small, abs(x), r), select(small, none, all), select(small, none, quadrant)};
 }
 
-// f64 up to 2^30: n pi / 2 in three parts, of which the first two have 33 bits.
+// f64 up to 2^30: x - n pi / 2 with pi / 2 in three parts. The first difference is exact, since
+// both terms are multiples of 2^-52 and the result is below 1.
 Reduced reduce_f64(Val x) {
   const Val ax = abs(x);
   const double magic = format_of(DType::f64).magic();
@@ -114,8 +115,7 @@ Val sin_or_cos(Val x, bool cosine) {
     const Val sign = ((p.quadrant + 1) << sign_shift) ^ select(odd, p.negative, 0);
     return nan_unless_reducible(x, signed_by(select(odd, s, c), sign));
   }
-  const Val sign =
-      (p.quadrant << sign_shift) ^ select(odd, 0, p.negative) ^ bits_of(x);
+  const Val sign = (p.quadrant << sign_shift) ^ select(odd, 0, p.negative) ^ bits_of(x);
   return nan_unless_reducible(x, signed_by(select(odd, c, s), sign));
 }
 
@@ -173,7 +173,10 @@ Val asin(Val x) {
   return in_float(x, [](Val v) {
     const Split h = half_pi(v.elem());
     const Arc p = arc(v);
-    const Val big = fma(p.main, -2.0, h.high) + fma(p.rest, -2.0, h.low);
+    // pi / 2 - 2 (main + rest), with what the first difference loses.
+    const Val difference = fma(p.main, -2.0, h.high);
+    const Val lost = fma(p.main, -2.0, h.high - difference);
+    const Val big = difference + fma(p.rest, -2.0, lost + h.low);
     return with_sign(select(p.big, big, p.main + p.rest), v);
   });
 }

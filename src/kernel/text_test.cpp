@@ -260,7 +260,7 @@ TEST(Text, DamagedTextIsReadOrRefused) {
   std::mt19937 random(1);
   const std::string good(kPlaced);
   int read = 0;
-  for (int turn = 0; turn < 20000; turn++) {
+  for (int turn = 0; turn < 4000; turn++) {
     std::string text = good;
     for (int edits = 1 + static_cast<int>(random() % 3); edits > 0; edits--) {
       const size_t at = random() % text.size();
@@ -281,7 +281,7 @@ TEST(Text, DamagedTextIsReadOrRefused) {
       ASSERT_EQ(e.code(), ErrorCode::bad_argument) << e.message();
     }
   }
-  EXPECT_GT(read, 100);
+  EXPECT_GT(read, 50);
 }
 
 }  // namespace

@@ -6,7 +6,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <map>
+#include <random>
+
 #include "kernel/ir.h"
+#include "pumice/error.h"
 
 namespace pumice::kernel {
 namespace {
@@ -175,7 +179,12 @@ TEST(TypeRules, Tiles) {
       {"%20 = tile_load f32 %4, %5 tile=0", "tile_load: operand 1 is f32, wanted u32"},
       {"tile_store %4, %4, %8 tile=0", ""},
       {"tile_store %4, %4, %11 tile=1", "tile_store: moves f16, wanted 4, 8, 16 bytes"},
-      {"tile_store %4, %4, %4 tile=0", "tile_store: moves u32, but tile \"t\" holds f32"},
+      {"tile_store %4, %4, %13 tile=0", "tile_store: moves i32, but tile \"t\" holds f32"},
+      {"tile_store %4, %4, %10 tile=1", ""},  // raw bits
+      {"%20 = tile_load u32x4 %4, %4 tile=1", ""},
+      {"%20 = tile_atomic u32 %4, %4, %4 tile=0 kind=max", ""},
+      {"%20 = tile_atomic u32 %4, %4, %4 tile=1 kind=max",
+       "tile_atomic: works on 4 bytes, but tile \"h\" holds f16"},
       {"%20 = tile_atomic u32 %4, %4, %4 tile=3 kind=max", ""},
       {"%20 = tile_atomic u32 %4, %4, %4 tile=3 kind=compare_exchange",
        "tile_atomic: tiles have no compare_exchange"},
@@ -658,6 +667,55 @@ TEST(Async, DeepNests) {
   for (int i = 0; i < 60; i++)
     body = fmt::format("%{} = for_ u32 %4, %2, %2 {{\n{}}}\n", 100 + i, body);
   EXPECT_EQ(check(std::string(kA) + kB + body + kDone + kGet), "");
+}
+
+// Lines of a good kernel moved, doubled and dropped, numbers changed: every kernel that still reads
+// can be judged, and the rules of flow and of what is under way are reached.
+TEST(Verify, JudgesWhateverReads) {
+  std::vector<std::string> good;
+  const std::string body = fmt::format(
+      "{}{}{}{}{}{}{}{}{}{}if_ %15 {{\n%60 = load f32 %0, %6\nvar_set %60 var=0\n}}\n"
+      "while_ {{\n%61 = var_get u32 var=2\n%62 = lt bool %61, %2\n}} do %62 {{\nbarrier\n"
+      "var_set %4 var=2\n}}\n",
+      kA, kB, kCopy, kCommit, kLoop, kCopy, kCommit, kWait1, kMma,
+      "mma_wait pending=0\n}\n" + std::string(kWait0));
+  ASSERT_EQ(check(body), "");
+  for (size_t at = 0; at < body.size();) {
+    const size_t end = body.find('\n', at);
+    good.push_back(body.substr(at, end - at));
+    at = end + 1;
+  }
+  std::mt19937 random(7);
+  const auto below = [&random](size_t n) { return static_cast<std::ptrdiff_t>(random() % n); };
+  std::map<std::string, int> seen;  // instruction at fault -> how often
+  for (int turn = 0; turn < 4000; turn++) {
+    std::vector<std::string> some = good;
+    for (int edits = 1 + static_cast<int>(random() % 3); edits > 0; edits--) {
+      const auto at = below(some.size());
+      std::string& line = some[static_cast<size_t>(at)];
+      switch (random() % 4) {
+        case 0: some.erase(some.begin() + at); break;
+        case 1: std::swap(line, some[static_cast<size_t>(below(some.size()))]); break;
+        case 2: some.insert(some.begin() + below(some.size()), std::string(line)); break;
+        default:
+          if (const size_t digit = line.find_last_of("0123456789"); digit != std::string::npos)
+            line[digit] = static_cast<char>('0' + random() % 10);
+      }
+    }
+    std::string text;
+    for (const std::string& line : some) text += line + '\n';
+    Kernel k;
+    try {
+      k = kernel(text);
+    } catch (const Error& e) {
+      ASSERT_EQ(e.code(), ErrorCode::bad_argument);
+      continue;
+    }
+    for (const Finding& f : verify(k)) seen[f.message.substr(0, f.message.find(':'))]++;
+    k.placed = false;  // and with pure values that stand where they must not
+    verify(k);
+  }
+  for (const char* op : {"for_", "barrier", "copy_commit", "var_set"}) EXPECT_GT(seen[op], 0) << op;
 }
 
 }  // namespace

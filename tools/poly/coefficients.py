@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/kernel/math_coefficients.h: every polynomial of the kernel language's functions.
 
-    pip install mpmath && python tools/poly/coefficients.py > src/kernel/math_coefficients.h
+    pip install mpmath
+    python tools/poly/coefficients.py | clang-format > src/kernel/math_coefficients.h
 
 Each row states the function that the polynomial stands for, the interval, and the weight that turns
 its error into the relative error of the function's result; minimax.py does the rest. The comment
@@ -19,12 +20,12 @@ def of_root(f):
 
 
 def mills(s):
-    """(t + 4) exp(t^2 / 2) Phi(-t), t = 4 (1 + s) / (1 - s); Phi is the normal distribution.
+    """(t + 4) / 8 exp(t^2 / 2) Phi(-t), t = 4 (1 + s) / (1 - s); Phi is the normal distribution.
 
     Mills' ratio falls like 1 / t; with the factor t + 4 it is nearly level, so that Horner's rule
-    does not cancel."""
+    does not cancel. The kernel multiplies it by 8 t / (t + 4), which is normal where x / 2 is."""
     t = 4 * (1 + s) / (1 - s)
-    return (t + 4) * mp.exp(t * t / 2) * mp.erfc(t / mp.sqrt(2)) / 2
+    return (t + 4) / 8 * mp.exp(t * t / 2) * mp.erfc(t / mp.sqrt(2)) / 2
 
 
 LN2 = mp.log(2)
@@ -70,7 +71,8 @@ ROWS = [
     ("Erfc", (7, 20), "log2(1 - erf(t)) in t, 15/16 <= t <= 4 (f64: 6)",
      lambda t: mp.log(mp.erfc(t), 2), lambda t: mp.erfc(t) / mp.erf(t) * LN2,
      ((ERF_SPLIT, mpf(4)), (ERF_SPLIT, mpf(6)))),
-    ("Mills", (10, 24), "(t + 4) exp(t^2 / 2) Phi(-t) in s = (t - 4) / (t + 4), 0 <= t <= 13.25 (f64: 37.75)",
+    ("Mills", (10, 24),
+     "(t + 4) / 8 exp(t^2 / 2) Phi(-t) in s = (t - 4) / (t + 4), t up to 13.25 (f64: 37.75)",
      mills, lambda s: 1 / mills(s),
      ((mpf(-1), mpf("9.25") / mpf("17.25")), (mpf(-1), mpf("33.75") / mpf("41.75")))),
 ]

@@ -3,9 +3,10 @@
 
 remez() is the exchange algorithm on a grid of Chebyshev points: solve for the polynomial whose
 weighted error alternates between n + 1 grid points, move the points to the extrema of that error,
-repeat until the error is level. fit() then rounds one coefficient after the other, lowest power
-first (it weighs most), and fits the rest again with the rounded ones held fixed, so that later
-coefficients make up for what earlier ones lost.
+repeat until the error is level. fit() then rounds one coefficient after the other and fits the rest
+again with the rounded ones held fixed, so that later coefficients make up for what earlier ones
+lost: lowest power first, since it weighs most, but highest first where 0 lies inside the interval
+(without the low powers there is no alternating error on both sides of 0).
 """
 from mpmath import mp, mpf
 
@@ -70,9 +71,10 @@ def fit(target, weight, lo, hi, powers, bits, count=400):
     goal = [target(x) for x in xs]
     w = [weight(x) for x in xs]
     rest, left, out = list(powers), list(goal), []
+    at = -1 if lo < 0 < hi else 0
     while rest:
-        c = round_to(remez(xs, left, w, rest)[0][0], bits)
-        left = [g - c * x ** rest[0] for x, g in zip(xs, left)]
-        out.append(c)
-        rest.pop(0)
+        c = round_to(remez(xs, left, w, rest)[0][at], bits)
+        power = rest.pop(at)
+        left = [g - c * x**power for x, g in zip(xs, left)]
+        out.insert(0 if at == -1 else len(out), c)
     return out, max(abs(a * b) for a, b in zip(left, w))

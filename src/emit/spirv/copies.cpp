@@ -15,7 +15,7 @@ using kernel::index;
 using kernel::Inst;
 using kernel::Op;
 
-using Group = std::vector<Pending>;
+using Group = std::vector<uint32_t>;  // numbers of copies
 struct Queue {
   std::vector<Group> groups;  // committed, oldest first; the last one is still open
 };
@@ -28,7 +28,6 @@ class Planner {
     plan_.moves.resize(kernel.blocks.size());
     find(kernel.body);
     for (uint32_t i = 0; i < plan_.copies.size(); i++) plan_.shared.push_back(i);
-    plan_.maybe.resize(plan_.copies.size());
   }
 
   /// False if copies that would share registers are under way together.
@@ -39,9 +38,6 @@ class Planner {
       walk(kernel_.body, queue);
     }
     for (uint32_t i = 0; i < plan_.copies.size(); i++) plan_.shared[i] = root(i);
-    for (auto& wait : plan_.waits)
-      for (Pending& p : wait)
-        if (p.maybe) plan_.maybe[root(p.copy)] = true;
     return !clash_;
   }
   CopyPlan take() { return std::move(plan_); }
@@ -90,46 +86,35 @@ class Planner {
     }
   }
 
-  // Afterwards `queue` is what leaves the loop at its head (for) or after its condition (while).
+  // A loop's head has the same queue each time; it leaves there (for) or after its condition.
   void loop(Id id, Queue& queue, BlockId condition, BlockId body) {
-    for (bool again = true; again;) {
-      Queue round = queue;
-      if (condition != BlockId::none) walk(condition, round);
-      const Queue leaves = round;
-      walk(body, round);
-      again = merge(queue, round, body, id);
-      if (!again && condition != BlockId::none) queue = leaves;
-    }
+    Queue round = queue;
+    if (condition != BlockId::none) walk(condition, round);
+    const Queue leaves = round;
+    walk(body, round);
+    merge(queue, round, body, id);
+    if (condition != BlockId::none) queue = leaves;
   }
 
   void start(uint32_t copy, Queue& queue) {
     for (const Group& group : queue.groups)
-      for (const Pending& p : group) clash_ |= root(p.copy) == root(copy);
-    queue.groups.back().push_back({copy, false});
+      for (const uint32_t other : group) clash_ |= root(other) == root(copy);
+    queue.groups.back().push_back(copy);
   }
 
   // Two paths meet: `with` comes from the end of `block` and goes on under the names of `queue`.
-  // True if `queue` changed.
-  bool merge(Queue& queue, const Queue& with, BlockId block, Id at) {
+  void merge(const Queue& queue, const Queue& with, BlockId block, Id at) {
     CHECK(queue.groups.size() == with.groups.size(),
           "kernel {} at {}: {} groups of copies are under way on one path and {} on the other",
           kernel_.name, kernel_.location(at), queue.groups.size() - 1, with.groups.size() - 1);
-    bool changed = false;
     plan_.moves[index(block)].clear();
     for (size_t g = 0; g < queue.groups.size(); g++) {
-      Group &a = queue.groups[g], b = with.groups[g];
-      for (size_t i = 0; i < std::max(a.size(), b.size()); i++) {
-        if (i >= a.size()) {
-          a.push_back({b[i].copy, true});
-          changed = true;
-        } else if (i >= b.size() || b[i].maybe) {
-          changed |= !a[i].maybe;
-          a[i].maybe = true;
-        }
-        if (i < b.size()) join(b[i].copy, a[i].copy, block, at);
-      }
+      const Group &a = queue.groups[g], &b = with.groups[g];
+      CHECK(a.size() == b.size(),
+            "kernel {} at {}: a group has {} copies on one path and {} on the other", kernel_.name,
+            kernel_.location(at), a.size(), b.size());
+      for (size_t i = 0; i < a.size(); i++) join(b[i], a[i], block, at);
     }
-    return changed;
   }
 
   void join(uint32_t from, uint32_t to, BlockId block, Id at) {

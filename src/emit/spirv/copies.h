@@ -11,12 +11,6 @@
 
 namespace pumice::spirv {
 
-/// A copy under way: a number of CopyPlan::copies. `maybe`: it was started on some paths only.
-struct Pending {
-  uint32_t copy = 0;
-  bool maybe = false;
-  bool operator==(const Pending&) const = default;
-};
 /// What `from` holds goes on as `to`.
 struct Move {
   uint32_t from = 0, to = 0;
@@ -28,10 +22,9 @@ struct CopyPlan {
   /// Copies that share registers have the same representative: those that meet at the head of a
   /// loop or the end of a branch and are never under way together.
   std::vector<uint32_t> shared;
-  std::vector<std::vector<Pending>> waits;  // by instruction: what a copy_wait stores, in order
-  std::vector<std::vector<Move>> moves;     // by block: at its end, where registers are not shared
-  bool moved = false;                       // there are moves
-  std::vector<bool> maybe;                  // by representative: waits must ask if it was started
+  std::vector<std::vector<uint32_t>> waits;  // by instruction: what a copy_wait stores, in order
+  std::vector<std::vector<Move>> moves;      // by block: at its end, where registers are not shared
+  bool moved = false;                        // there are moves
 };
 
 /// Throws no Error: a queue whose shape is not static is a CHECK with the kernel's line.

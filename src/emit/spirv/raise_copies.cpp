@@ -81,10 +81,6 @@ void Raiser::make_registers() {
     for (uint32_t i = 1; i < n; i++) var(kVector);
     r.row = var(Type::number(DType::u32));
     r.column = var(Type::number(DType::u32));
-    r.has_started = copies_.maybe[c];
-    if (!r.has_started) continue;
-    r.started = var(Type::number(DType::b1));
-    w_.make(Op::var_set, Type{}, {w_.constant(Type::number(DType::b1), 0)}, {r.started});
   }
   for (uint32_t c = 0; c < registers_.size(); c++) registers_[c] = registers_[copies_.shared[c]];
 }
@@ -155,8 +151,6 @@ void Raiser::start_copy(Id old) {
   }
   w_.make(Op::var_set, Type{}, {operand(inst, 0)}, {to.row});
   w_.make(Op::var_set, Type{}, {operand(inst, 1)}, {to.column});
-  if (to.has_started)
-    w_.make(Op::var_set, Type{}, {w_.constant(Type::number(DType::b1), 1)}, {to.started});
 }
 
 // The tile row (0) or column (1) of all copies that share these registers, if it is a constant.
@@ -185,8 +179,14 @@ void Raiser::store_copy(uint32_t copy) {
     const Slot s = slot(copy, i);
     const Id value = get(from.first + i);
     const auto store = [&] {
-      w_.make(Op::tile_store, Type{},
-              {w_.add(row, s.row), w_.add(column, w_.shl(s.column, log2)), value}, {inst.imm[0]});
+      Inst put;
+      put.op = Op::tile_store;
+      put.operand_count = 3;
+      put.operands = {w_.add(row, s.row), w_.add(column, w_.shl(s.column, log2)), value};
+      put.imm[0] = inst.imm[0];
+      put.location = w_.location;
+      straighten(put, 0, 16);
+      w_.append(put);
     };
     if (s.exists == Id::none)
       store();
@@ -195,17 +195,8 @@ void Raiser::store_copy(uint32_t copy) {
   }
 }
 
-void Raiser::finish_copies(const std::vector<Pending>& copies) {
-  for (const Pending& p : copies) {
-    const Registers& r = registers_[p.copy];
-    if (!r.has_started) {
-      store_copy(p.copy);
-      continue;
-    }
-    const Id started = w_.make(Op::var_get, Type::number(DType::b1), {}, {r.started});
-    under(started, [&] { store_copy(p.copy); });
-    w_.make(Op::var_set, Type{}, {w_.constant(Type::number(DType::b1), 0)}, {r.started});
-  }
+void Raiser::finish_copies(const std::vector<uint32_t>& copies) {
+  for (const uint32_t copy : copies) store_copy(copy);
 }
 
 // All are read before one is set: they may change places.
@@ -218,10 +209,6 @@ void Raiser::move_copies(const std::vector<Move>& moves) {
     for (uint32_t i = 0; i < n; i++) sets.emplace_back(get(from.first + i), to.first + i);
     sets.emplace_back(get(from.row), to.row);
     sets.emplace_back(get(from.column), to.column);
-    if (to.has_started)
-      sets.emplace_back(
-          from.has_started ? get(from.started) : w_.constant(Type::number(DType::b1), 1),
-          to.started);
   }
   for (const auto& [value, var] : sets) w_.make(Op::var_set, Type{}, {value}, {var});
 }

@@ -7,6 +7,7 @@
 
 #include "emit/spirv/copies.h"
 #include "emit/spirv/rewriter.h"
+#include "emit/spirv/shared.h"
 
 namespace pumice::spirv {
 
@@ -40,6 +41,7 @@ class Raiser {
   Id divide(Id a, Id b);
   Id remainder(Id a, Id b);
   Id dot4(const std::vector<Id>& operands, uint32_t kind);
+  Id exp2_f64(Id a);
   Id fma_bf16(Id a, Id b, Id c);
 
   // ---- raise_casts.cpp: conversions
@@ -53,10 +55,15 @@ class Raiser {
   Id is_nan(Id a);
   void find_casts_back();
 
+  // ---- raise_tiles.cpp: addresses in shared memory
+  std::pair<Id, uint32_t> split_constant(Id id);
+  Id exact_quotient(Id id, uint32_t log2);
+  void straighten(Inst& inst, size_t row, uint32_t bytes);
+
   // ---- raise_copies.cpp: asynchronous copies
   void make_registers();
   void start_copy(Id old);
-  void finish_copies(const std::vector<Pending>& copies);
+  void finish_copies(const std::vector<uint32_t>& copies);
   void move_copies(const std::vector<Move>& moves);
   void store_copy(uint32_t copy);
   std::optional<uint32_t> fixed_place(uint32_t copy, size_t operand) const;
@@ -66,14 +73,14 @@ class Raiser {
 
   const kernel::Kernel& in_;
   const DeviceTraits& traits_;
+  const SharedLayout shared_;
   Rewriter w_;
   std::vector<Id> map_;           // old value -> new value
   std::vector<bool> comes_back_;  // a cast to f16 whose result is made wider again
 
   /// Where a copy's vectors and its place in the tile are kept until the wait.
   struct Registers {
-    uint32_t first = 0, row = 0, column = 0, started = 0;  // vars
-    bool has_started = false;
+    uint32_t first = 0, row = 0, column = 0;  // vars
   };
   CopyPlan copies_;
   std::vector<Registers> registers_;  // by number of copy
