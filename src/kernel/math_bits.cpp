@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that do not round: tests on bits, signs, the remainder.
+#include <utility>
+
 #include "kernel/math_parts.h"
 
 namespace pumice::kernel {

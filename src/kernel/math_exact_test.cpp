@@ -68,7 +68,6 @@ TEST(MathExact, Sqrt) {
     std::vector<float> out(x.size());
     run({x.data()}, out.data(), x.size());
     for (size_t i = 0; i < x.size(); i++) ASSERT_TRUE(same(out[i], std::sqrt(x[i]))) << x[i];
-    std::printf("exact_sqrt, %d ulp: %d instructions\n", ulps, run.instructions());
   }
 }
 
@@ -112,7 +111,6 @@ TEST(MathExact, Div) {
     if (subnormal(want) || subnormal(a[i]) || std::fabs(want) == 0x1p-126f) continue;
     ASSERT_TRUE(same(out[i], want)) << a[i] << " / " << b[i] << " gave " << out[i];
   }
-  std::printf("exact_div: %d instructions\n", run.instructions());
 }
 
 // Triples whose sum lies next to the middle of two numbers, cancels, or has parts far apart.
@@ -166,7 +164,6 @@ TEST(MathExact, Fma) {
           << (f == fma_by_parts ? "by parts " : "by wider ") << a[i] << " * " << b[i] << " + "
           << c[i] << " gave " << out[i] << ", is " << want;
     }
-    std::printf("fma: %d instructions\n", run.instructions());
   }
 }
 

@@ -72,7 +72,7 @@ class Map {
     lane_grid_ = LaneGrid(axes_, width, lanes_);
     for (const Store& s : stores_) {
       arguments_.view(s.value, lane_grid_.vector_axis(), width);
-      arguments_.affine(s.address, lane_grid_.vector_axis(), width);
+      arguments_.address(s.address, s.value.type(), lane_grid_.vector_axis(), width);
     }
     lane_grid_.list(arguments_);
     grid_ = lane_grid_.grid();
@@ -125,7 +125,7 @@ class Map {
     arguments_.note(fmt::format("tiles{} along{}", staged_.size(), along_));
     for (const Store& s : stores_) {
       arguments_.view(s.value);
-      arguments_.affine(s.address);
+      arguments_.address(s.address, s.value.type());
     }
     arguments_.word(axes_[last()]);
     arguments_.word(axes_[along_]);

@@ -186,15 +186,18 @@ TEST(Map, LiveDims) {
   }
 }
 
-// More workgroups than a grid holds: the kernel loops.
-TEST(Map, LargeGrids) {
+// Fewer workgroups than pieces of work: each takes several.
+TEST(Map, WorkgroupsLoop) {
   TestWorld world;
-  world.options.checks = false;
-  const View x = world.random(DType::u8, {70000, 2, 40}, 0, 255),
-             y = world.random(DType::u8, {2, 1}, 0, 9);
-  check(world, view::apply(Function::add, {x, y}), {.lanes = 32, .stage = false});
-  const size_t axes[] = {0, 2, 1};
-  check(world, permute(x, axes), {.lanes = 32, .stage = false});
+  world.symbols = {{"n", 100}, {"m", 70}};
+  world.most_groups = 2;
+  const Dim n = Dim::symbol("n"), m = Dim::symbol("m");
+  const View x = world.random(DType::f32, {n, 2, m}), y = world.random(DType::f32, {2, 1});
+  MapParams params;
+  params.lanes = 32;
+  check(world, view::apply(Function::add, {x, y}), params);
+  const size_t axes[] = {2, 1, 0};
+  check(world, permute(x, axes), params);
 }
 
 TEST(Map, SizesBeyond32Bits) {

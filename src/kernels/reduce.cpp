@@ -99,7 +99,7 @@ class Reduce {
     arguments_.view(input_, lane_grid_.vector_axis(), width);
     for (const Store& s : stores_) {
       arguments_.view(s.value, lane_grid_.vector_axis(), width);
-      arguments_.affine(s.address, lane_grid_.vector_axis(), width);
+      arguments_.address(s.address, s.value.type(), lane_grid_.vector_axis(), width);
     }
     for (const Dim& d : reduced_) arguments_.word(d);
     grid_ = lane_grid_.grid();
@@ -154,7 +154,7 @@ class Reduce {
     arguments_.view(input_, static_cast<int>(last), vectors_ ? 4 : 1);
     for (const Store& s : stores_) {
       arguments_.view(s.value);
-      arguments_.affine(s.address);
+      arguments_.address(s.address, s.value.type());
     }
     Flat(axes_).list(arguments_);
     Flat(reduced_dims()).list(arguments_);

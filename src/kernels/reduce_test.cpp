@@ -150,6 +150,34 @@ TEST(Reduce, LiveLengths) {
   }
 }
 
+TEST(Reduce, WorkgroupsLoop) {
+  TestWorld world;
+  world.symbols = {{"n", 70}};
+  world.most_groups = 3;
+  const Dim n = Dim::symbol("n");
+  const auto sum = [&](const View& v, const Dim& reduced) {
+    const TensorId out = world.output(DType::f32, {n});
+    ReduceTask task{Kind::sum,
+                    world.located(v),
+                    {n},
+                    {reduced},
+                    {world.store(view::result(DType::f32, {n}), out)}};
+    world.run(reduce(task, {.lanes = 8}));
+    const std::vector<double> x = TestWorld::doubles(DType::f32, world.expected(v)),
+                              y = world.values(out);
+    for (size_t i = 0; i < 70; i++) {
+      double s = 0;
+      for (size_t e = 0; e < x.size() / 70; e++) s += x[i * (x.size() / 70) + e];
+      ASSERT_NEAR(y[i], s, 1e-4);
+    }
+  };
+  sum(world.random(DType::f32, {n, 300}), 300);
+  sum(world.random(DType::f32, {n, 5000}), 5000);
+  sum(world.random(DType::f32, {n, 9}), 9);
+  const size_t axes[] = {1, 0};
+  sum(permute(world.random(DType::f32, {300, n}), axes), 300);
+}
+
 TEST(Reduce, NanIsTheExtreme) {
   for (const int64_t n : {9, 300}) {
     TestWorld world;

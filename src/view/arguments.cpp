@@ -111,6 +111,13 @@ void ViewArguments::affine(const Affine& affine, int vector_axis, int width) {
   word(affine.offset.floor_div(width));
 }
 
+void ViewArguments::address(const Affine& form, DType type, int vector_axis, int width) {
+  const bool wide =
+      vector_axis >= 0 && is_wide(form, type, static_cast<size_t>(vector_axis), width);
+  note(wide ? "wide" : "split");
+  affine(form, vector_axis, wide ? width : 1);
+}
+
 void ViewArguments::view(const View& x, int vector_axis, int width) {
   std::unordered_set<const Node*> seen;
   const auto walk = [&](const auto& self, const NodeRef& ref) -> void {

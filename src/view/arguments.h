@@ -56,6 +56,8 @@ class ViewArguments {
   void affine(const Affine& affine, int vector_axis = -1, int width = 1);
   /// All that evaluating a located view takes, with `width` elements along `vector_axis`.
   void view(const View& x, int vector_axis = -1, int width = 1);
+  /// What Point::store() takes for elements of this type.
+  void address(const Affine& address, DType type, int vector_axis = -1, int width = 1);
   /// Something else that the kernel's text depends on.
   void note(std::string_view text) { key_.append(text).append(";"); }
 

@@ -264,8 +264,14 @@ Val Point::compute(const Node& n, int width) {
 
 void Point::store(TensorId tensor, const Affine& address, const Val& value) {
   const Val x = value.elem() == DType::b1 ? kernel::cast(value, DType::u8) : value;
-  const Ptr to = arguments_.pointer(tensor).as(x.elem(), x.width());
-  to.store(x.width() > 1 ? wide_affine(address) : affine(address), x);
+  const Ptr to = arguments_.pointer(tensor);
+  if (x.width() == 1) {
+    to.store(affine(address), x);
+  } else if (is_wide(address, x.elem(), static_cast<size_t>(vector_.axis), x.width())) {
+    to.as(x.elem(), x.width()).store(wide_affine(address), x);
+  } else {
+    for (int c = 0; c < x.width(); c++) to.store(affine(address, c), x[c]);
+  }
 }
 
 }  // namespace pumice::view

@@ -156,8 +156,9 @@ Reading reading(const Node& access, size_t axis, int width) {
   return static_cast<size_t>(width) * size_of(access.type) <= 16 ? Reading::wide : Reading::split;
 }
 
-bool is_wide(const Affine& address, size_t axis, int width) {
-  return width == 1 || wide_form(address, axis, width, true);
+bool is_wide(const Affine& address, DType type, size_t axis, int width) {
+  return width == 1 || (wide_form(address, axis, width, true) &&
+                        size_of(type) * static_cast<size_t>(width) <= 16);
 }
 
 int vector_width(std::span<const Affine> addresses, std::span<const DType> types, size_t axis,
@@ -165,8 +166,7 @@ int vector_width(std::span<const Affine> addresses, std::span<const DType> types
   for (int width = 4; width > 1; width /= 2) {
     bool fits = extent.multiple_of(width);
     for (size_t i = 0; fits && i < addresses.size(); i++)
-      fits = is_wide(addresses[i], axis, width) &&
-             size_of(types[i]) * static_cast<size_t>(width) <= 16;
+      fits = is_wide(addresses[i], types[i], axis, width);
     if (fits) return width;
   }
   return 1;

@@ -42,8 +42,8 @@ enum class Reading : uint8_t {
   split    // a load for each
 };
 Reading reading(const Node& access, size_t axis, int width);
-/// Can a vector be stored there in one piece?
-bool is_wide(const Affine& address, size_t axis, int width);
+/// Can a vector of elements of this type be stored there in one piece?
+bool is_wide(const Affine& address, DType type, size_t axis, int width);
 /// Largest width (4, 2, 1) up to 16 bytes of `type` with which all addresses can be stored, along
 /// an axis of this extent.
 int vector_width(std::span<const Affine> addresses, std::span<const DType> types, size_t axis,

@@ -258,6 +258,7 @@ void Machine::step(const Step& s, const Mask& mask) {
     case Op::matrix_get:
     case Op::matrix_set: return matrix_lanes(s, mask);
     case Op::matrix_add:
+    case Op::matrix_mul:
     case Op::matrix_scale:
     case Op::matrix_convert: return matrix_math(s, mask);
     case Op::mma: return mma(s, mask);

@@ -34,8 +34,9 @@ template <typename Run>
 void for_runs(const uint32_t* index, const Mask& mask, uint32_t lanes, Run&& run) {
   const Loops& loop = loops();
   if (mask.all) {
-    if (loop.all_equal(index, lanes)) return run(0u, lanes, 0u);
-    if (loop.consecutive(index, lanes)) return run(0u, lanes, 1u);
+    const uint32_t span = index[lanes - 1] - index[0];
+    if (span == 0 && loop.all_equal(index, lanes)) return run(0u, lanes, 0u);
+    if (span == lanes - 1 && loop.consecutive(index, lanes)) return run(0u, lanes, 1u);
   }
   uint32_t guess = 1, step = 0;  // runs are often all alike
   for (uint32_t i = 0; i < lanes;) {

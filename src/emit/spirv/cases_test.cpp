@@ -571,6 +571,13 @@ void matrices(Kernels& t) {
         },
         suffix);
     t.add(
+        Op::matrix_mul,
+        [&](Builder& k) {
+          const Val x = filled(k, m, number(k, m.elem)), y = filled(k, m, number(k, m.elem));
+          t.store_matrix(k, matrix_mul(x, y));
+        },
+        suffix);
+    t.add(
         Op::matrix_scale,
         [&](Builder& k) {
           t.store_matrix(k, matrix_scale(filled(k, m, number(k, m.elem)), number(k, m.elem)));

@@ -7,6 +7,7 @@
 
 #include "emit/spirv/copies.h"
 #include "emit/spirv/rewriter.h"
+#include "emit/spirv/shared.h"
 
 namespace pumice::spirv {
 
@@ -54,6 +55,11 @@ class Raiser {
   Id is_nan(Id a);
   void find_casts_back();
 
+  // ---- raise_tiles.cpp: addresses in shared memory
+  std::pair<Id, uint32_t> split_constant(Id id);
+  Id exact_quotient(Id id, uint32_t log2);
+  void straighten(Inst& inst, size_t row, uint32_t bytes);
+
   // ---- raise_copies.cpp: asynchronous copies
   void make_registers();
   void start_copy(Id old);
@@ -67,6 +73,7 @@ class Raiser {
 
   const kernel::Kernel& in_;
   const DeviceTraits& traits_;
+  const SharedLayout shared_;
   Rewriter w_;
   std::vector<Id> map_;           // old value -> new value
   std::vector<bool> comes_back_;  // a cast to f16 whose result is made wider again
