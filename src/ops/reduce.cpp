@@ -24,7 +24,6 @@ struct Row {
 View same(const View& x) { return x; }
 View absolute(const View& x) { return is_unsigned_int(x.type()) ? x : apply1(Function::abs, x); }
 View square(const View& x) { return x * x; }
-View exponential(const View& x) { return apply1(Function::exp, x); }
 View same_after(const View& x, const Dim&) { return x; }
 View root(const View& x, const Dim&) { return apply1(Function::sqrt, x); }
 View logarithm(const View& x, const Dim&) { return apply1(Function::log, x); }

@@ -7,6 +7,7 @@
 #include "core/layout.h"
 #include "kernels/contract_plain.h"
 #include "kernels/map.h"
+#include "kernels/reduce.h"
 #include "select/selector.h"
 
 namespace pumice::select {
@@ -87,8 +88,17 @@ void Selector::operator()(const core::Op& op, const core::Map& map) {
   add(op, kernels::map(map.axes, stores(op), kernels::map_params(traits_)), count(map.axes));
 }
 
-void Selector::operator()(const core::Op& op, const core::Reduce&) {
-  fail(ErrorCode::refused, "{}: reductions are not served yet", op.name);
+void Selector::operator()(const core::Op& op, const core::Reduce& r) {
+  static_assert(static_cast<int>(core::Reduce::Kind::any) ==
+                static_cast<int>(kernels::ReduceTask::Kind::any));
+  kernels::ReduceTask task;
+  task.kind = static_cast<kernels::ReduceTask::Kind>(r.kind);
+  task.input = located(r.input);
+  task.axes = r.axes;
+  task.reduced = r.reduced;
+  task.stores = stores(op);
+  add(op, kernels::reduce(task, {std::min(256u, traits_.max_workgroup)}),
+      count(r.axes) * count(r.reduced));
 }
 
 void Selector::operator()(const core::Op& op, const core::Rows&) {

@@ -2,6 +2,7 @@
 #include <utility>
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/layout.h"
 #include "core/passes/passes.h"
