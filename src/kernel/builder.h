@@ -143,6 +143,7 @@ Val splat(const Arg& a, int width);
 
 // ---- pure instructions on matrices
 Val matrix_add(const Arg& a, const Arg& b);
+Val matrix_mul(const Arg& a, const Arg& b);
 Val matrix_scale(const Arg& a, const Arg& factor);
 Val matrix_convert(const Arg& a, DType to);
 Val matrix_get(const Arg& a, int i);

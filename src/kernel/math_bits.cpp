@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Functions that do not round: tests on bits, signs, the remainder.
+#include <utility>
+
 #include "kernel/math_parts.h"
 
 namespace pumice::kernel {
@@ -26,7 +28,8 @@ Val fmod_float(Val x, Val y) {
     return std::pair(exponent, cast((bits & (one - 1)) | one, type));
   };
   const auto [ex, mx] = exponent_and_mantissa(x);
-  const auto [ey, my] = exponent_and_mantissa(y);
+  const auto of_y = exponent_and_mantissa(y);
+  const Val ey = of_y.first, my = of_y.second;  // by name: clang captures no structured binding
   const Val inverse = 1.0 / my;
   const auto remainder = [&](Val r) { return fma(-round_even(r * inverse), my, r); };
   Val distance = ex - ey;

@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "kernel/builder.h"
+#include "kernel/math_exact.h"
 
 namespace pumice::kernel {
 
@@ -26,9 +26,7 @@ class MathRun {
   int count(Op op) const;
 
  private:
-  Kernel kernel_;
-  std::vector<Id> steps_;  // in order
-  Id result_ = Id::none;
+  Fragment fragment_;
   bool flush_ = false;
 };
 

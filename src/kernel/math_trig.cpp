@@ -173,7 +173,10 @@ Val asin(Val x) {
   return in_float(x, [](Val v) {
     const Split h = half_pi(v.elem());
     const Arc p = arc(v);
-    const Val big = fma(p.main, -2.0, h.high) + fma(p.rest, -2.0, h.low);
+    // pi / 2 - 2 (main + rest), with what the first difference loses.
+    const Val difference = fma(p.main, -2.0, h.high);
+    const Val lost = fma(p.main, -2.0, h.high - difference);
+    const Val big = difference + fma(p.rest, -2.0, lost + h.low);
     return with_sign(select(p.big, big, p.main + p.rest), v);
   });
 }

@@ -627,6 +627,7 @@ Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics
     case Op::matrix_get:
     case Op::matrix_set:
     case Op::matrix_add:
+    case Op::matrix_mul:
     case Op::matrix_scale:
     case Op::matrix_convert:
     case Op::mma:

@@ -253,6 +253,7 @@ void check_own(Checker& c) {
     case Op::matrix_get:
     case Op::matrix_set:
     case Op::matrix_add:
+    case Op::matrix_mul:
     case Op::matrix_scale:
     case Op::matrix_convert:
     case Op::mma: return check_matrices(c);

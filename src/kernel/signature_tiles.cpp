@@ -165,6 +165,7 @@ void check_matrices(Checker& c) {
       c.is(1, Type::number(c.type(0).elem));
       return c.result(c.type(0));
     case Op::matrix_add:
+    case Op::matrix_mul:
       c.count(2);
       takes_matrix(0);
       c.like(1, 0);

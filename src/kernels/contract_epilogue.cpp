@@ -66,21 +66,20 @@ void ContractEpilogue::leave_partials() {
     const Val sum = vector_sum(v / (p_.bn / 4u), v % (p_.bn / 4u));
     a_.partials.store(partials_at_ + k_.workgroup_id(2) * size + v, sum);
   });
-  k_.fence(Scope::device, Order::release);
+  // The barrier hands everybody's parts to lane 0, whose fence makes them visible to the device.
   k_.barrier(true);
   k_.if_(a_.lane == 0, [&] {
     k_.fence(Scope::device, Order::acquire_release);
     const Val before = a_.counters.atomic(AtomicKind::add, block_, 1);
+    k_.fence(Scope::device, Order::acquire);
     last_.store(0, 0, before);
     k_.if_(before == splits_ - 1, [&] {
       // Nobody else touches the counter any more: ready for the next run.
       const Val unused = a_.counters.atomic(AtomicKind::exchange, block_, 0);
       static_cast<void>(unused);
     });
-    k_.fence(Scope::device, Order::acquire_release);
   });
   k_.barrier(true);
-  k_.fence(Scope::device, Order::acquire);
 }
 
 // Parts of all splits, added in order.

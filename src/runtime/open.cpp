@@ -5,6 +5,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "runtime/interp/interp.h"
 #include "runtime/null/null.h"
 #include "runtime/validate.h"
 #include "runtime/vulkan/driver.h"
@@ -36,6 +37,10 @@ struct BackEnd {
 // A new back end is one line here.
 const BackEnd kBackEnds[] = {
     {"vulkan", [](const std::string& which) { return vulkan::open(which); }},
+    {"interp",
+     [](const std::string& which) -> std::unique_ptr<Device> {
+       return interp::open(traits_of(which));
+     }},
     {"null", [](const std::string& which) { return null::open(traits_of(which)); }},
 };
 
@@ -65,6 +70,7 @@ std::vector<DeviceEntry> list_devices() {
     list.push_back({"vulkan", {}, error.message()});
     list.back().traits.api = "vulkan";
   }
+  list.push_back({"interp", interpreter_traits(), ""});
   list.push_back({"null", interpreter_traits(), ""});
   return list;
 }

@@ -15,6 +15,8 @@ namespace pumice::runtime {
 ///   ""  or "vulkan"     the best Vulkan device (discrete before integrated, virtual, software)
 ///   "vulkan:1"          by its index in list_devices()
 ///   "vulkan:llvmpipe"   by a part of its name, upper or lower case
+///   "interp"            the sanitizing interpreter on the host, with the interpreter's traits
+///   "interp:TRAITS.json"  the same as the device of a file
 ///   "null"              computes nothing, with the interpreter's traits
 ///   "null:TRAITS.json"  the same with the traits of a file
 /// Throws no_driver, no_device, refused (the device lacks something), io or bad_argument.

@@ -168,4 +168,22 @@ View substitute_results(const View& x, std::span<const View> with) {
   return {rebuild(x.root), x.dims};
 }
 
+View substitute_symbols(const View& x, const std::map<std::string, Dim>& values) {
+  const auto renew = [&](Dim& d) { d = d.substitute(values); };
+  const auto renew_form = [&](Affine& a) {
+    renew(a.offset);
+    for (Dim& f : a.factors) renew(f);
+  };
+  Rebuilder rebuild([&](const NodeRef& node) -> NodeRef {
+    if (node->kind != Node::Kind::access && node->kind != Node::Kind::index) return node;
+    Node fresh = *node;
+    renew_form(fresh.affine);
+    for (AxisIndex& a : fresh.axes) renew_form(a.affine), renew(a.extent), renew(a.stride);
+    return std::make_shared<const Node>(std::move(fresh));
+  });
+  View out{rebuild(x.root), x.dims};
+  for (Dim& d : out.dims) renew(d);
+  return out;
+}
+
 }  // namespace pumice::view

@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -139,6 +140,8 @@ uint32_t cost(const View& x);
 std::optional<View> substitute(const View& x, TensorId tensor, const View& with);
 /// Replaces result nodes of slot s by with[s] (same axes).
 View substitute_results(const View& x, std::span<const View> with);
+/// With values for symbols, in its dims and in all of its affine forms.
+View substitute_symbols(const View& x, const std::map<std::string, Dim>& values);
 /// Is x exactly the stored tensor, axis by axis?
 bool is_identity(const View& x, TensorId tensor);
 /// Text of the structure with extents, offsets and factors replaced by classes (0, 1, other), for

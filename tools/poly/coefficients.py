@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes src/kernel/math_coefficients.h: every polynomial of the kernel language's functions.
 
-    pip install mpmath && python tools/poly/coefficients.py > src/kernel/math_coefficients.h
+    pip install mpmath
+    python tools/poly/coefficients.py | clang-format > src/kernel/math_coefficients.h
 
 Each row states the function that the polynomial stands for, the interval, and the weight that turns
 its error into the relative error of the function's result; minimax.py does the rest. The comment

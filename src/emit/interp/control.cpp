@@ -258,6 +258,7 @@ void Machine::step(const Step& s, const Mask& mask) {
     case Op::matrix_get:
     case Op::matrix_set: return matrix_lanes(s, mask);
     case Op::matrix_add:
+    case Op::matrix_mul:
     case Op::matrix_scale:
     case Op::matrix_convert: return matrix_math(s, mask);
     case Op::mma: return mma(s, mask);
@@ -354,6 +355,7 @@ Interpreter::Interpreter(Interpreter&&) noexcept = default;
 
 const kernel::Kernel& Interpreter::kernel() const { return state_->program.kernel; }
 uint32_t Interpreter::granule() const { return state_->program.granule; }
+uint32_t Interpreter::tile_bytes() const { return state_->program.tile_bytes; }
 
 std::vector<uint64_t> Interpreter::stored(std::span<const uint8_t> arguments) const {
   const kernel::Kernel& k = kernel();

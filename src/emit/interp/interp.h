@@ -42,6 +42,8 @@ class Interpreter {
   std::vector<uint64_t> stored(std::span<const uint8_t> arguments) const;
   /// Bytes of the smallest store to global memory, at most 16: how fine races are told apart.
   uint32_t granule() const;
+  /// Shared memory of a workgroup.
+  uint32_t tile_bytes() const;
 
   /// Runs groups[0] * groups[1] * groups[2] workgroups. `arguments`: the argument block. Throws
   /// Error(bad_argument) where the block is too short.

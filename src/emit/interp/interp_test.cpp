@@ -4,12 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
-#include "base/check.h"
 #include "emit/interp/test_run.h"
 #include "kernel/builder.h"
 
@@ -92,24 +90,6 @@ TEST(Interp, TiledProduct) {
       for (uint32_t x = depth; x < 48; x++) s = std::fma(0.0f, 0.0f, s);
       ASSERT_EQ(c[i * n + j], s) << i << " " << j;
     }
-}
-
-// Prints speeds; `interp_test --gtest_also_run_disabled_tests --gtest_filter=*Speed*`.
-TEST(Interp, DISABLED_Speed) {
-  const uint32_t size = 256;
-  std::vector<float> a(size * size, 1), b(size * size, 2), c(size * size);
-  for (const bool checks : {true, false, true, false, true, false}) {
-    TestRun run(tiled_product());
-    run.buffer("a", a).buffer("b", b).fresh("c", c).word(size).word(size).word(size);
-    run.options.checks = checks;
-    const auto start = std::chrono::steady_clock::now();
-    const Report report = run.run({size / 16, size / 16, 1});
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    EXPECT_EQ(texts(report), "");
-    fmt::print("product 256^3, checks {}: {:.3f} s, {:.2f} G lane-instructions a second\n", checks,
-               seconds.count(),
-               static_cast<double>(report.lane_instructions) / seconds.count() * 1e-9);
-  }
 }
 
 }  // namespace

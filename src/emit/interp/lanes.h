@@ -3,6 +3,7 @@
 // can be handled at once (all equal, or consecutive).
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -33,8 +34,9 @@ template <typename Run>
 void for_runs(const uint32_t* index, const Mask& mask, uint32_t lanes, Run&& run) {
   const Loops& loop = loops();
   if (mask.all) {
-    if (loop.all_equal(index, lanes)) return run(0u, lanes, 0u);
-    if (loop.consecutive(index, lanes)) return run(0u, lanes, 1u);
+    const uint32_t span = index[lanes - 1] - index[0];
+    if (span == 0 && loop.all_equal(index, lanes)) return run(0u, lanes, 0u);
+    if (span == lanes - 1 && loop.consecutive(index, lanes)) return run(0u, lanes, 1u);
   }
   uint32_t guess = 1, step = 0;  // runs are often all alike
   for (uint32_t i = 0; i < lanes;) {
@@ -68,6 +70,14 @@ void gather(const std::byte* from, U* out, uint32_t lanes, uint32_t n, uint32_t 
             uint32_t width) {
   if (step == 1 && width == 1) {
     std::memcpy(out, from, n * sizeof(U));
+    return;
+  }
+  if (step == 0) {
+    for (uint32_t c = 0; c < width; c++) {
+      U value{};
+      std::memcpy(&value, from + c * sizeof(U), sizeof(U));
+      std::fill_n(out + c * lanes, n, value);
+    }
     return;
   }
   for (uint32_t c = 0; c < width; c++)

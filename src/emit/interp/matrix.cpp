@@ -159,7 +159,7 @@ void Machine::matrix_math(const Step& s, const Mask& mask) {
     group_scalar(s, 1, mask, scalar.data(), t);
     in[1] = scalar.data();
   }
-  const Op op = s.op == Op::matrix_add ? Op::add : s.op == Op::matrix_scale ? Op::mul : Op::cast;
+  const Op op = s.op == Op::matrix_add ? Op::add : s.op == Op::matrix_convert ? Op::cast : Op::mul;
   kernel::evaluate(op, from.elem, t.elem, 0, program_.traits.numerics, in.data(), at<void>(s.out),
                    count);
 }

@@ -97,6 +97,20 @@ void Memory::set_initialised(uint64_t address, uint64_t bytes, bool value) {
   b->set_initialised(address - b->address, bytes, value);
 }
 
+void Memory::copy_initialised(uint64_t from, uint64_t from_offset, uint64_t to, uint64_t to_offset,
+                              uint64_t bytes) {
+  BufferState *a = find(from), *b = find(to);
+  CHECK(a != nullptr && b != nullptr, "no buffer at {:#x} or {:#x}", from, to);
+  bytes = std::min({bytes, a->bytes - std::min(a->bytes, from_offset),
+                    b->bytes - std::min(b->bytes, to_offset)});
+  if (a->is_initialised(from_offset, bytes)) {
+    b->set_initialised(to_offset, bytes, true);
+    return;
+  }
+  for (uint64_t i = 0; i < bytes; i++)
+    b->set_initialised(to_offset + i, 1, a->is_initialised(from_offset + i, 1));
+}
+
 void Memory::open(std::span<const uint64_t> stored, uint32_t granule) {
   CHECK(!open_ && std::has_single_bit(granule) && granule <= 16, "granule {}", granule);
   open_ = true;

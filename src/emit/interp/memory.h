@@ -52,6 +52,11 @@ class Memory {
   BufferState* find(uint64_t address);
   void set_initialised(uint64_t address, uint64_t bytes, bool value);
 
+  /// The bytes at `to` + to_offset become as those at `from` + from_offset are: written or not.
+  /// Both are buffers' addresses; what lies past a buffer's end is left out.
+  void copy_initialised(uint64_t from, uint64_t from_offset, uint64_t to, uint64_t to_offset,
+                        uint64_t bytes);
+
   /// Opens an interval in which the buffers that hold `stored` may be written, in units of at
   /// least `granule` bytes (a power of two up to 16).
   void open(std::span<const uint64_t> stored, uint32_t granule);

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/traits.h"
 #include "kernel/ir.h"
 
 namespace pumice::spirv {
@@ -14,7 +15,11 @@ struct TestKernel {
   std::string name;
   kernel::Kernel kernel;
 };
-/// For a device with `lanes` lanes in a group.
-std::vector<TestKernel> test_kernels(uint32_t lanes);
+/// Over the types and matrix shapes that `traits` has; no kernel for instructions that then have
+/// nothing to work on. One workgroup of kCaseLanes invocations; pointers need kCaseBytes, scalars
+/// are kCaseScalar. Results do not depend on anything that the language leaves open, but for
+/// rounding of matrix products.
+std::vector<TestKernel> test_kernels(const DeviceTraits& traits);
+inline constexpr uint32_t kCaseLanes = 64, kCaseBytes = 1 << 16, kCaseScalar = 4;
 
 }  // namespace pumice::spirv

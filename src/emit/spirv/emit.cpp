@@ -186,6 +186,10 @@ void Emitter::instruction(Id id) {
       result = module_.value(is_float(inst.type.elem) ? Opcode::FAdd : Opcode::IAdd,
                              matrix_type(inst.type), {v(0), v(1)});
       return;
+    case Op::matrix_mul:
+      result = module_.value(is_float(inst.type.elem) ? Opcode::FMul : Opcode::IMul,
+                             matrix_type(inst.type), {v(0), v(1)});
+      return;
     case Op::matrix_scale:
       result = module_.value(Opcode::MatrixTimesScalar, matrix_type(inst.type),
                              {v(0), matrix_scalar(v(1), inst.type.elem)});

@@ -25,7 +25,7 @@ namespace pumice::spirv {
 std::string emit(const kernel::Kernel& kernel, const DeviceTraits& traits);
 
 /// What emit() writes in the end: no copies, no load_if, no bf16 numbers; casts, divisions, shifts
-/// and roots defined for each operand. Stores of 16 bytes may go into tiles of any element type.
+/// and roots defined for each operand. Places in tiles are counted from row 0, over its end.
 kernel::Kernel raise(const kernel::Kernel& kernel, const DeviceTraits& traits);
 
 /// Bytes of shared memory that the module declares.

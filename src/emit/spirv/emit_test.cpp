@@ -24,13 +24,22 @@ using kernel::Op;
 using kernel::Ptr;
 using kernel::Val;
 
+DeviceTraits with_lanes(DeviceTraits t, uint16_t lanes) {
+  const uint16_t n = lanes == 8 ? 8 : 16, deep = 2 * n;
+  t.subgroup = lanes;
+  t.matrices = {{n, n, n, DType::f16, DType::f16, DType::f32, lanes, {}, {}, {}},
+                {n, n, n, DType::f16, DType::f16, DType::f16, lanes, {}, {}, {}},
+                {n, n, n, DType::bf16, DType::bf16, DType::f32, lanes, {}, {}, {}},
+                {n, n, deep, DType::i8, DType::i8, DType::i32, lanes, {}, {}, {}},
+                {n, n, n, DType::u8, DType::u8, DType::u32, lanes, {}, {}, {}}};
+  return t;
+}
 DeviceTraits everything() {
   DeviceTraits t;
   t.i8 = t.i16 = t.i64 = t.f16 = t.f64 = t.bf16 = t.dot4 = true;
   t.rounding_rte = t.preserve_nan_inf = 16 | 32 | 64;
   t.denorm_preserve = 16;
-  t.subgroup = 32;
-  return t;
+  return with_lanes(t, 32);
 }
 // What the probe may find, and types that stay away.
 DeviceTraits poor() {
@@ -70,7 +79,7 @@ std::string validate(const std::string& validator, const std::string& name,
 
 TEST(Emit, EveryInstructionHasAKernel) {
   std::set<Op> seen;
-  for (const TestKernel& t : test_kernels(32)) {
+  for (const TestKernel& t : test_kernels(everything())) {
     bool there = false;
     for (const kernel::Inst& inst : t.kernel.insts) there |= inst.op == t.op;
     EXPECT_TRUE(there) << t.name << " lost its instruction";
@@ -82,7 +91,7 @@ TEST(Emit, EveryInstructionHasAKernel) {
 }
 
 TEST(Emit, ModulesAreWellFormedAndRepeatable) {
-  for (const TestKernel& t : test_kernels(32)) {
+  for (const TestKernel& t : test_kernels(everything())) {
     const std::string bytes = emit(t.kernel, everything());
     EXPECT_EQ(bytes, emit(t.kernel, everything())) << t.name;
     const auto w = words_of(bytes);
@@ -115,8 +124,8 @@ TEST(Emit, ModulesPassSpirvVal) {
   const char* validator = std::getenv("PUMICE_SPIRV_VAL");
   if (validator == nullptr)
     GTEST_SKIP() << "PUMICE_SPIRV_VAL names no spirv-val: nothing was validated";
-  for (const uint32_t lanes : {8u, 32u})
-    for (const TestKernel& t : test_kernels(lanes)) {
+  for (const uint16_t lanes : {uint16_t{8}, uint16_t{32}})
+    for (const TestKernel& t : test_kernels(with_lanes(everything(), lanes))) {
       const std::string name = fmt::format("{}-{}", t.name, lanes);
       EXPECT_EQ(validate(validator, name, emit(t.kernel, everything())), "") << name;
       EXPECT_EQ(validate(validator, name + "-poor", emit(t.kernel, poor())), "") << name;
@@ -233,7 +242,7 @@ TEST(Raise, CopiesShareRegistersInUnrolledLoops) {
 }
 
 TEST(Raise, LeavesNothingThatTheTargetLacks) {
-  for (const TestKernel& t : test_kernels(32))
+  for (const TestKernel& t : test_kernels(everything()))
     for (const kernel::Inst& inst : raise(t.kernel, poor()).insts) {
       EXPECT_NE(inst.op, Op::load_if);
       EXPECT_NE(inst.op, Op::copy_async);

@@ -6,9 +6,7 @@
 #include <bit>
 
 #include "base/check.h"
-#include "emit/spirv/emit.h"
 #include "emit/spirv/emitter.h"
-#include "emit/spirv/multiple.h"
 
 namespace pumice::spirv {
 
@@ -16,59 +14,9 @@ using kernel::index;
 
 namespace {
 
-constexpr uint32_t kPad = 16;  // bytes more a row that matrices are loaded from (bank conflicts)
-
 uint32_t elem_bytes(const kernel::Tile& tile) { return static_cast<uint32_t>(size_of(tile.elem)); }
 
 }  // namespace
-
-SharedLayout share_memory(const kernel::Kernel& kernel) {
-  using kernel::Op;
-  SharedLayout layout;
-  const size_t n = kernel.tiles.size();
-  layout.by_words.assign(n, true);
-  for (size_t i = 0; i < n; i++) layout.by_words[i] = kernel.tiles[i].overlay == 0;
-  const auto wide = [&](uint32_t tile) { layout.by_words[tile] = false; };
-  for (const kernel::Inst& inst : kernel.insts) {
-    if (inst.op == Op::matrix_load || inst.op == Op::matrix_store || inst.op == Op::copy_async) {
-      wide(inst.imm[0]);
-    } else if (inst.op == Op::tile_load && inst.type.bytes() > 4) {
-      wide(inst.imm[0]);
-    } else if (inst.op == Op::tile_store && kernel[inst.operands[2]].type.bytes() > 4) {
-      wide(inst.imm[0]);
-    }
-    if (inst.op != Op::matrix_load && inst.op != Op::matrix_store) continue;
-    // Does each matrix start at a whole vector? Rows of 16 bytes and more must.
-    const bool loads = inst.op == Op::matrix_load;
-    const kernel::Type& matrix = loads ? inst.type : kernel[inst.operands[0]].type;
-    const uint32_t size = elem_bytes(kernel.tiles[inst.imm[0]]);
-    const uint32_t across = loads && inst.imm[1] == 1 ? matrix.rows : matrix.columns;
-    const uint32_t start = known_multiple(kernel, inst.operands[loads ? 1 : 2]) * size;
-    if (across * size % 16 != 0 && start % 16 != 0) layout.main_is_words = true;
-  }
-
-  kernel::Kernel main = kernel;
-  for (size_t i = 0; i < n; i++)
-    if (layout.by_words[i]) main.tiles[i].rows = 0;
-  layout.main_bytes = layout_tiles(main, kPad);
-  for (size_t i = 0; i < n; i++) {
-    const kernel::Tile& tile = kernel.tiles[i];
-    if (layout.by_words[i]) {
-      layout.row_bytes.push_back((tile.columns * elem_bytes(tile) + 3) / 4 * 4);
-      layout.offset.push_back(layout.word_bytes);
-      layout.word_bytes += tile.rows * layout.row_bytes.back();
-    } else {
-      layout.row_bytes.push_back(main.tiles[i].row_bytes);
-      layout.offset.push_back(main.tiles[i].offset);
-    }
-  }
-  return layout;
-}
-
-uint32_t shared_bytes(const kernel::Kernel& kernel) {
-  const SharedLayout layout = share_memory(kernel);
-  return layout.main_bytes + layout.word_bytes;
-}
 
 uint32_t Emitter::shared_array(bool words) {
   uint32_t& array = words ? word_array_ : main_array_;
@@ -95,6 +43,18 @@ std::pair<Emitter::Id, uint32_t> Emitter::split_sum(Id id) const {
   return {id, 0};
 }
 
+// Elements of `size` bytes as units of `unit` bytes. What raise multiplied is not divided again.
+uint32_t Emitter::in_units(Id elements, uint32_t size, uint32_t unit) {
+  if (size >= unit) return mul_u32(value(elements), module_.u32(size / unit));
+  const uint32_t per_unit = unit / size;
+  const Inst& inst = kernel_[elements];
+  if (inst.op == Op::mul)
+    if (const Inst& factor = kernel_[inst.operands[1]];
+        factor.op == Op::constant && factor.bits % per_unit == 0)
+      return mul_u32(value(inst, 0), module_.u32(static_cast<uint32_t>(factor.bits) / per_unit));
+  return shr_u32(value(elements), static_cast<uint32_t>(std::countr_zero(per_unit)));
+}
+
 // Address of an element in units of `unit` bytes, rounded down.
 uint32_t Emitter::place(uint32_t tile, Id row, Id column, uint32_t unit) {
   const uint32_t size = elem_bytes(kernel_.tiles[tile]);
@@ -109,10 +69,7 @@ uint32_t Emitter::place(uint32_t tile, Id row, Id column, uint32_t unit) {
   const uint32_t fixed =
       offset / unit + row_fixed * (row_bytes / unit) + column_fixed * size / unit;
   const uint32_t rows = mul_u32(value(row_base), module_.u32(row_bytes / unit));
-  const uint32_t columns =
-      size >= unit
-          ? mul_u32(value(column_base), module_.u32(size / unit))
-          : shr_u32(value(column_base), static_cast<uint32_t>(std::countr_zero(unit / size)));
+  const uint32_t columns = in_units(column_base, size, unit);
   return add_u32(add_u32(rows, columns), module_.u32(fixed));
 }
 

@@ -7,21 +7,11 @@
 #include <vector>
 
 #include "base/traits.h"
+#include "emit/spirv/shared.h"
 #include "emit/spirv/words.h"
 #include "kernel/ir.h"
 
 namespace pumice::spirv {
-
-/// How a kernel's tiles lie in the module's shared memory: an array of 16-byte vectors, or of words
-/// where matrices do not start at multiples of 16 bytes; and an array of words beside it for tiles
-/// that are only ever touched by words.
-struct SharedLayout {
-  std::vector<uint32_t> row_bytes, offset;  // by tile; the offset is in the tile's own array
-  std::vector<bool> by_words;               // by tile: lies in the second array
-  uint32_t main_bytes = 0, word_bytes = 0;
-  bool main_is_words = false;
-};
-SharedLayout share_memory(const kernel::Kernel& kernel);
 
 class Emitter {
  public:
@@ -92,6 +82,7 @@ class Emitter {
 
   // ---- emit_tiles.cpp: shared memory
   uint32_t place(uint32_t tile, Id row, Id column, uint32_t unit);
+  uint32_t in_units(Id elements, uint32_t size, uint32_t unit);
   std::pair<Id, uint32_t> split_sum(Id id) const;
   uint32_t shared_array(bool words);
   bool in_words(uint32_t tile) const;

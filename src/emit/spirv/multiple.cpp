@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// The walk up the operands: each instruction passes on what it keeps of their powers of two.
 #include "emit/spirv/multiple.h"
 
 #include <algorithm>

@@ -11,7 +11,6 @@ namespace pumice::spirv {
 inline constexpr uint32_t kMagic = 0x07230203, kVersion16 = 0x00010600;
 
 enum class Opcode : uint32_t {
-  Name = 5,
   Extension = 10,
   ExtInstImport = 11,
   ExtInst = 12,
@@ -42,7 +41,6 @@ enum class Opcode : uint32_t {
   AccessChain = 65,
   Decorate = 71,
   MemberDecorate = 72,
-  VectorExtractDynamic = 77,
   CompositeConstruct = 80,
   CompositeExtract = 81,
   ConvertFToU = 109,

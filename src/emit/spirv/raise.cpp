@@ -17,7 +17,7 @@ kernel::Type raised_type(kernel::Type type) {
 }
 
 Raiser::Raiser(const kernel::Kernel& in, const DeviceTraits& traits)
-    : in_(in), traits_(traits), w_(in), map_(in.insts.size(), Id::none) {
+    : in_(in), traits_(traits), shared_(share_memory(in)), w_(in), map_(in.insts.size(), Id::none) {
   for (kernel::Argument& a : w_.out.arguments) a.type = raised_type(a.type);
   for (Type& v : w_.out.vars) v = raised_type(v);
 }
@@ -82,6 +82,17 @@ void Raiser::statement(Id old) {
         return w_.make(inst.op, w_.type(word), {word}, inst.imm);
       });
       return;
+    case Op::tile_load:
+    case Op::tile_store:
+    case Op::matrix_load:
+    case Op::matrix_store: {
+      Inst fresh = translated(inst);
+      const bool matrix = inst.op == Op::matrix_load || inst.op == Op::matrix_store;
+      const Type& moved = inst.op == Op::tile_store ? in_[inst.operands[2]].type : inst.type;
+      straighten(fresh, inst.op == Op::matrix_store ? 1 : 0, matrix ? 16 : moved.bytes());
+      result = w_.append(fresh);
+      return;
+    }
     default: result = w_.append(translated(inst)); return;
   }
 }

@@ -179,8 +179,14 @@ void Raiser::store_copy(uint32_t copy) {
     const Slot s = slot(copy, i);
     const Id value = get(from.first + i);
     const auto store = [&] {
-      w_.make(Op::tile_store, Type{},
-              {w_.add(row, s.row), w_.add(column, w_.shl(s.column, log2)), value}, {inst.imm[0]});
+      Inst put;
+      put.op = Op::tile_store;
+      put.operand_count = 3;
+      put.operands = {w_.add(row, s.row), w_.add(column, w_.shl(s.column, log2)), value};
+      put.imm[0] = inst.imm[0];
+      put.location = w_.location;
+      straighten(put, 0, 16);
+      w_.append(put);
     };
     if (s.exists == Id::none)
       store();

@@ -81,12 +81,33 @@ Raiser::Id Raiser::compute(Op op, Type type, const std::vector<Id>& operands, ui
         return w_.make(op, type, {a, w_.constant(counts, *n & last)});
       return w_.make(op, type, {a, w_.bit_and(operands[1], w_.constant(counts, last))});
     }
-    case Op::exp2_approx:
-      if (elem != DType::f64) return plain();
-      return w_.cast(w_.make(op, w_.like(a, DType::f32), {w_.cast(a, DType::f32)}), DType::f64);
+    case Op::exp2_approx: return elem == DType::f64 ? exp2_f64(a) : plain();
     case Op::dot4: return dot4(operands, imm0);
     default: return plain();
   }
+}
+
+// The target has it for f32 alone: 2^a = 2^r * 2^(n/2) * 2^(n - n/2), where n is a whole number.
+Raiser::Id Raiser::exp2_f64(Id a) {
+  const Type t = w_.type(a);
+  if (t.width > 1) {
+    std::array<Id, 4> parts{};
+    for (uint32_t i = 0; i < t.width; i++) parts[i] = exp2_f64(w_.extract(a, i));
+    return t.width == 2 ? w_.vector({parts[0], parts[1]})
+                        : w_.vector({parts[0], parts[1], parts[2], parts[3]});
+  }
+  const Id x = w_.make(Op::max, t, {w_.make(Op::min, t, {a, w_.real(t, 1030)}), w_.real(t, -1100)});
+  const Id whole = w_.make(Op::round_even, t, {x});
+  const Id rest = w_.cast(w_.make(Op::sub, t, {x, whole}), DType::f32);
+  const Id power = w_.cast(w_.make(Op::exp2_approx, w_.type(rest), {rest}), DType::f64);
+  const Id n = w_.cast(whole, DType::i32), half = w_.shr(n, 1);
+  const auto scale = [&](Id exponent) {
+    const Id biased = w_.add(exponent, w_.constant(w_.type(exponent), 1023));
+    const Id high = w_.shl(w_.bitcast(biased, Type::number(DType::u32)), 20);
+    return w_.bitcast(w_.vector({w_.u32(0), high}), t);
+  };
+  const Id scaled = w_.mul(w_.mul(power, scale(half)), scale(w_.sub(n, half)));
+  return w_.select(is_nan(a), a, scaled);
 }
 
 // Where the device's own instruction is not exact (or not fused, where that is how the language

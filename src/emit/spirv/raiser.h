@@ -7,6 +7,7 @@
 
 #include "emit/spirv/copies.h"
 #include "emit/spirv/rewriter.h"
+#include "emit/spirv/shared.h"
 
 namespace pumice::spirv {
 
@@ -40,6 +41,7 @@ class Raiser {
   Id divide(Id a, Id b);
   Id remainder(Id a, Id b);
   Id dot4(const std::vector<Id>& operands, uint32_t kind);
+  Id exp2_f64(Id a);
   Id fma_bf16(Id a, Id b, Id c);
 
   // ---- raise_casts.cpp: conversions
@@ -52,6 +54,11 @@ class Raiser {
   Id round_to_f16(Id a);
   Id is_nan(Id a);
   void find_casts_back();
+
+  // ---- raise_tiles.cpp: addresses in shared memory
+  std::pair<Id, uint32_t> split_constant(Id id);
+  Id exact_quotient(Id id, uint32_t log2);
+  void straighten(Inst& inst, size_t row, uint32_t bytes);
 
   // ---- raise_copies.cpp: asynchronous copies
   void make_registers();
@@ -66,6 +73,7 @@ class Raiser {
 
   const kernel::Kernel& in_;
   const DeviceTraits& traits_;
+  const SharedLayout shared_;
   Rewriter w_;
   std::vector<Id> map_;           // old value -> new value
   std::vector<bool> comes_back_;  // a cast to f16 whose result is made wider again

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+// The pumice command. Exit codes: 0 fine, 1 failed, 2 the model is refused, 64 wrong usage.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+
+#include "npy.h"
+#include "pumice/session.h"
+#include "pumice/version.h"
+
+using namespace pumice;
+
+namespace {
+
+constexpr int kFailed = 1, kRefused = 2, kUsage = 64;
+
+struct Options {
+  std::string model, precision = "auto", stage = "plan", json, output;
+  std::vector<std::string> dims, values, live, state, inputs;
+  std::string device;
+  int repeat = 1;
+  bool profile = false;
+  uint64_t seed = 1;
+};
+
+[[noreturn]] void usage(const std::string& what) { throw CLI::ValidationError(what); }
+
+// "name=rest"
+std::pair<std::string, std::string> split(const std::string& text, const char* flag) {
+  const size_t at = text.find('=');
+  if (at == 0 || at == std::string::npos)
+    usage(std::string(flag) + " takes NAME=VALUE, not " + text);
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+int64_t number(const std::string& text, const char* flag) {
+  size_t used = 0;
+  int64_t value = 0;
+  try {
+    value = std::stoll(text, &used);
+  } catch (const std::exception&) {
+    used = 0;
+  }
+  if (used == 0 || used != text.size())
+    usage(std::string(flag) + ": " + text + " is no number");
+  return value;
+}
+
+LoadOptions load_options(const Options& o) {
+  LoadOptions l;
+  l.device = o.device;
+  for (const std::string& d : o.dims) {
+    const auto [name, value] = split(d, "--dim");
+    l.dims[name] = number(value, "--dim");
+  }
+  for (const std::string& d : o.live) {
+    const auto [name, value] = split(d, "--live");
+    l.live[name] = number(value, "--live");
+  }
+  for (const std::string& v : o.values) {
+    const auto [name, list] = split(v, "--value");
+    std::stringstream parts(list);
+    auto& elements = l.values[name];
+    for (std::string part; std::getline(parts, part, ',');)
+      elements.push_back(number(part, "--value"));
+  }
+  for (const std::string& s : o.state) {
+    const auto [out, in] = split(s, "--state");
+    l.state[out] = in;
+  }
+  const std::map<std::string, Precision> precisions{
+      {"auto", Precision::automatic}, {"exact", Precision::exact}, {"f32", Precision::f32},
+      {"reduced", Precision::reduced}, {"f16", Precision::f16},    {"bf16", Precision::bf16}};
+  l.precision = precisions.at(o.precision);
+  return l;
+}
+
+// Reports go to the terminal as text, or as JSON to it ("-") or to a file.
+struct Report {
+  const Options& options;
+  bool asked;
+  Format format() const { return asked ? Format::json : Format::text; }
+  void write(const std::string& text) const {
+    if (!asked || options.json.empty() || options.json == "-") {
+      std::fputs(text.c_str(), stdout);
+      return;
+    }
+    std::ofstream out(options.json, std::ios::binary);
+    out << text;
+    out.close();
+    if (!out) throw Error(ErrorCode::io, "cannot write " + options.json);
+  }
+};
+
+// Inputs that are not given: seeded numbers in [-1, 1], integers 0 to 9.
+Tensor generated(const ValueInfo& info, uint64_t seed) {
+  for (const int64_t d : info.dims)
+    if (d < 0) usage("input " + info.name + " has open dims: give it with --input");
+  Tensor t = Tensor::make(info.type, info.dims);
+  uint64_t s = seed;
+  const auto next = [&s] {
+    s = s * 6364136223846793005u + 1442695040888963407u;
+    return static_cast<uint32_t>(s >> 33);
+  };
+  const auto real = [&] { return static_cast<double>(next()) / 1073741824.0 - 1.0; };
+  for (int64_t i = 0; i < t.elements(); i++) {
+    switch (info.type) {
+      case ElementType::f32: t.as<float>()[i] = static_cast<float>(real()); break;
+      case ElementType::f64: t.as<double>()[i] = real(); break;
+      case ElementType::f16: t.as<uint16_t>()[i] = static_cast<uint16_t>(next() % 0x3c00u); break;
+      case ElementType::bf16: t.as<uint16_t>()[i] = static_cast<uint16_t>(next() % 0x3f80u); break;
+      case ElementType::boolean: t.as<uint8_t>()[i] = next() & 1; break;
+      case ElementType::i8:
+      case ElementType::u8: t.as<uint8_t>()[i] = static_cast<uint8_t>(next() % 10); break;
+      case ElementType::i16:
+      case ElementType::u16: t.as<uint16_t>()[i] = static_cast<uint16_t>(next() % 10); break;
+      case ElementType::i32:
+      case ElementType::u32: t.as<uint32_t>()[i] = next() % 10; break;
+      case ElementType::i64:
+      case ElementType::u64: t.as<uint64_t>()[i] = next() % 10; break;
+    }
+  }
+  return t;
+}
+
+std::string file_name(std::string name) {
+  for (char& c : name)
+    if (c == '/' || c == '\\' || c == ':' || c == '\0') c = '_';
+  return name + ".npy";
+}
+
+std::string shape_text(const Tensor& t) {
+  std::string out = "[";
+  for (size_t i = 0; i < t.dims.size(); i++)
+    out += (i == 0 ? "" : ", ") + std::to_string(t.dims[i]);
+  return out + "]";
+}
+
+int run(const Options& o, const Report& report) {
+  std::map<std::string, Tensor> inputs;
+  for (const std::string& i : o.inputs) {
+    const auto [name, file] = split(i, "--input");
+    inputs[name] = cli::read_npy(file);
+  }
+  Session session = Session::load(o.model, load_options(o));
+  for (const ValueInfo& info : session.inputs())
+    if (inputs.count(info.name) == 0) inputs[info.name] = generated(info, o.seed);
+  std::map<std::string, Tensor> outputs;
+  for (int i = 0; i < o.repeat; i++) {
+    session.set_profile(o.profile && i + 1 == o.repeat);
+    session.run(inputs, outputs);
+  }
+  if (!o.output.empty()) {
+    std::filesystem::create_directories(o.output);
+    for (const auto& [name, tensor] : outputs)
+      cli::write_npy(std::filesystem::path(o.output) / file_name(name), tensor);
+  } else if (!o.profile) {
+    for (const auto& [name, tensor] : outputs)
+      std::printf("%s %s %s\n", name.c_str(), std::string(pumice::name(tensor.type)).c_str(),
+                  shape_text(tensor).c_str());
+  }
+  if (o.profile) report.write(session.profile(report.format()));
+  return 0;
+}
+
+int inspect(const Options& o, const Report& report) {
+  if (o.device.empty()) {
+    const Inspection i = pumice::inspect(o.model, load_options(o), report.format());
+    report.write(i.report);
+    return i.served ? 0 : kRefused;
+  }
+  report.write(Session::load(o.model, load_options(o)).inspect(report.format()));
+  return 0;
+}
+
+int dump(const Options& o, const Report& report) {
+  const std::map<std::string, Stage> stages{{"graph", Stage::graph},
+                                            {"core", Stage::core},
+                                            {"plan", Stage::plan},
+                                            {"kernels", Stage::kernels},
+                                            {"spirv", Stage::spirv}};
+  report.write(Session::load(o.model, load_options(o)).dump(stages.at(o.stage)));
+  return 0;
+}
+
+int list_devices(const Report& report) {
+  std::string json = "[", text;
+  for (const DeviceInfo& d : devices()) {
+    json += (json.size() > 1 ? ",\n" : "\n") + ("{\"spec\": \"" + d.spec + "\", \"refusal\": \"") +
+            d.refusal + "\", \"traits\": " + d.traits + "}";
+    text += d.spec + "  " + d.name + "  " + d.driver +
+            (d.refusal.empty() ? "" : "  cannot be opened: " + d.refusal) + "\n";
+  }
+  report.write(report.asked ? json + "\n]\n" : text);
+  return 0;
+}
+
+int doctor() {
+  int usable = 0;
+  std::printf("pumice %s\n", version());
+  for (const DeviceInfo& d : devices()) {
+    std::printf("%s: %s %s\n", d.spec.c_str(), d.name.c_str(),
+                d.refusal.empty() ? "can be opened" : d.refusal.c_str());
+    if (d.refusal.empty() && d.spec.rfind("vulkan", 0) == 0) usable++;
+  }
+  if (usable == 0)
+    std::printf("no Vulkan device can be used: install a GPU driver, or mesa-vulkan-drivers for "
+                "the software device\n");
+  return usable == 0 ? kFailed : 0;
+}
+
+void add_load_options(CLI::App* app, Options& o, bool needs_device) {
+  app->add_option("MODEL", o.model, "the ONNX file")->required();
+  app->add_option("--device", o.device,
+                  needs_device ? "device, e.g. vulkan:0, vulkan:NAME, interp (default: the best)"
+                               : "plan for this device too")
+      ->envname("PUMICE_DEVICE");
+  app->add_option("--dim", o.dims, "N=V: a number for a symbolic dim");
+  app->add_option("--value", o.values, "NAME=V,V...: an input's value that is part of the plan");
+  app->add_option("--live", o.live, "N=BOUND: a dim that stays open, and its largest value");
+  app->add_option("--state", o.state, "OUT=IN: an output that is an input of the next run");
+  app->add_option("--precision", o.precision, "auto, exact, f32, reduced, f16 or bf16")
+      ->check(CLI::IsMember({"auto", "exact", "f32", "reduced", "f16", "bf16"}));
+}
+
+CLI::Option* add_json(CLI::App* app, Options& o) {
+  return app->add_option("--json", o.json, "report as JSON, to FILE where one is given")
+      ->expected(0, 1);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options o;
+  CLI::App app{"runs ONNX models on GPUs"};
+  app.set_version_flag("--version", version());
+  app.require_subcommand(1);
+
+  CLI::App* run_command = app.add_subcommand("run", "runs a model");
+  add_load_options(run_command, o, true);
+  run_command->add_option("--input", o.inputs, "NAME=FILE.npy (others are generated)");
+  run_command->add_option("--output", o.output, "folder for the outputs, one .npy each");
+  run_command->add_option("--repeat", o.repeat, "number of runs")->check(CLI::PositiveNumber);
+  run_command->add_option("--seed", o.seed, "for generated inputs");
+  run_command->add_flag("--profile", o.profile, "times of the last run's launches");
+  CLI::App* inspect_command = app.add_subcommand("inspect", "is a model served, and what it becomes");
+  add_load_options(inspect_command, o, false);
+  CLI::App* dump_command = app.add_subcommand("dump", "a stage of a model's way to the device");
+  add_load_options(dump_command, o, true);
+  dump_command->add_option("--stage", o.stage, "graph, core, plan, kernels or spirv")
+      ->check(CLI::IsMember({"graph", "core", "plan", "kernels", "spirv"}));
+  CLI::App* devices_command = app.add_subcommand("devices", "lists the devices of this machine");
+  CLI::App* doctor_command = app.add_subcommand("doctor", "what is there, what is missing");
+  std::vector<CLI::Option*> json;
+  for (CLI::App* c : {run_command, inspect_command, dump_command, devices_command})
+    json.push_back(add_json(c, o));
+
+  try {
+    app.parse(argc, argv);
+    bool asked = false;
+    for (const CLI::Option* j : json) asked |= j->count() > 0;
+    const Report report{o, asked};
+    if (run_command->parsed()) return run(o, report);
+    if (inspect_command->parsed()) return inspect(o, report);
+    if (dump_command->parsed()) return dump(o, report);
+    if (devices_command->parsed()) return list_devices(report);
+    if (doctor_command->parsed()) return doctor();
+  } catch (const CLI::ParseError& e) {
+    return app.exit(e) == 0 ? 0 : kUsage;
+  } catch (const Error& e) {
+    std::cerr << "pumice: " << e.message() << "\n";
+    return e.code() == ErrorCode::refused ? kRefused : kFailed;
+  } catch (const std::exception& e) {
+    std::cerr << "pumice: " << e.what() << "\n";
+    return kFailed;
+  }
+  return kUsage;
+}

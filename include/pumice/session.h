@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+// A model on a device:
+//
+//   Session session = Session::load("model.onnx");
+//   auto outputs = session.run({{"x", Tensor::wrap(ElementType::f32, {1, 3, 224, 224}, pixels)}});
+//
+// A model runs whole on the device or is refused when it is loaded.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "pumice/device.h"
+#include "pumice/error.h"
+#include "pumice/tensor.h"
+
+namespace pumice {
+
+/// What products, convolutions and attention compute with. `automatic`: the model's own type.
+enum class Precision : uint8_t { automatic, exact, f32, reduced, f16, bf16 };
+
+/// Reports come as text for people or as JSON.
+enum class Format : uint8_t { text, json };
+
+enum class Stage : uint8_t { graph, core, plan, kernels, spirv };
+
+struct LoadOptions {
+  /// "" is the best device; see Device::open. Not used where `device` is given to load().
+  std::string device;
+  Precision precision = Precision::automatic;
+  /// Numbers for symbolic dims: by the symbol ("batch") or by input and axis ("x.0").
+  std::map<std::string, int64_t> dims;
+  /// Values of integer or bool inputs that are part of the plan.
+  std::map<std::string, std::vector<int64_t>> values;
+  /// Symbolic dims that stay open until a run, with the largest value that memory is planned for.
+  std::map<std::string, int64_t> live;
+  /// Outputs that become an input's value in the next run: {output, input}.
+  std::map<std::string, std::string> state;
+};
+
+/// An input or output of a model. A dim that is open until the run is -1; `symbols` names it.
+struct ValueInfo {
+  std::string name;
+  ElementType type{};
+  std::vector<int64_t> dims;
+  std::vector<std::string> symbols;
+};
+
+/// What a model would be on a device, without loading it.
+struct Inspection {
+  bool served = false;
+  std::string report;
+};
+
+class Session {
+ public:
+  /// Throws Error: io, malformed_model, refused (the message names every node that is not served and
+  /// why), bad_argument, or what opening the device throws.
+  static Session load(const std::filesystem::path& path, const LoadOptions& options = {},
+                      std::optional<Device> device = {});
+  /// The same from bytes, which may go after the call. `folder`: where external data lies.
+  static Session load(std::span<const std::byte> bytes, const LoadOptions& options = {},
+                      std::optional<Device> device = {},
+                      const std::filesystem::path& folder = {});
+  Session(Session&&) noexcept;
+  Session& operator=(Session&&) noexcept;
+  ~Session();
+
+  const std::vector<ValueInfo>& inputs() const;
+  const std::vector<ValueInfo>& outputs() const;
+
+  /// Runs the model. All inputs by name; outputs in memory of their own. Throws Error(bad_argument)
+  /// for a missing, unknown or unfitting input, device_lost, driver.
+  std::map<std::string, Tensor> run(const std::map<std::string, Tensor>& inputs);
+  /// The same into the caller's tensors, of which any may be left out; dims are set.
+  void run(const std::map<std::string, Tensor>& inputs, std::map<std::string, Tensor>& outputs);
+  /// State starts anew with the next run.
+  void reset();
+
+  /// What the model became: operators, kernels, memory.
+  std::string inspect(Format format) const;
+  std::string dump(Stage stage) const;
+  /// Times of the last run's launches, where options or the device gave any. The run that follows
+  /// set_profile(true) is measured.
+  void set_profile(bool on);
+  std::string profile(Format format) const;
+
+ private:
+  struct State;
+  explicit Session(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+/// Says what the model needs and whether it is served, with every reason; throws only for bytes that
+/// are no model, and for options that do not fit it.
+Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format);
+
+}  // namespace pumice

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "plan/replay.h"
+
+#include <cstring>
+
+#include "base/check.h"
+#include "kernel/builder.h"
+#include "runtime/transfer.h"
+
+namespace pumice::plan {
+namespace {
+
+using core::Tensor;
+using core::TensorId;
+using runtime::Buffer;
+using runtime::Memory;
+using view::ArgumentValue;
+
+const Place kDims{Region::dims, 0, 0, 0};
+
+template <typename T>
+void append(std::vector<uint8_t>& block, const T& value) {
+  block.resize((block.size() + sizeof(T) - 1) / sizeof(T) * sizeof(T));
+  const size_t at = block.size();
+  block.resize(at + sizeof(T));
+  std::memcpy(block.data() + at, &value, sizeof(T));
+}
+
+// Divisors of dims that are 0 divide nothing.
+std::array<uint32_t, 3> divisor_of(int64_t d) {
+  return kernel::divisor_words(static_cast<uint32_t>(std::max<int64_t>(d, 1)));
+}
+
+}  // namespace
+
+std::vector<uint8_t> argument_block(const Plan& plan, uint32_t step,
+                                    const std::function<uint64_t(const Place&)>& address) {
+  std::vector<uint8_t> block;
+  using Kind = ArgumentValue::Kind;
+  for (const ArgumentValue& a : plan.steps[step].recipe.launch.arguments) {
+    switch (a.kind) {
+      case Kind::tensor: append(block, address(plan.place(a.tensor))); break;
+      case Kind::buffer: append(block, address(plan.buffers[step].at(a.number))); break;
+      case Kind::dims: append(block, address(kDims)); break;
+      case Kind::word: append(block, static_cast<uint32_t>(a.dim.value())); break;
+      case Kind::divisor:
+        for (const uint32_t w : divisor_of(a.dim.value())) append(block, w);
+        break;
+      case Kind::slot:
+      case Kind::slots:
+      case Kind::bits: append(block, a.number); break;
+    }
+  }
+  return block;
+}
+
+Replay::Replay(runtime::Device& device, const Plan& plan, KernelOf kernel_of)
+    : device_(device), plan_(plan), kernel_of_(std::move(kernel_of)) {
+  try {
+    load();
+  } catch (...) {
+    give_back();
+    throw;
+  }
+}
+
+Replay::~Replay() { give_back(); }
+
+void Replay::load() {
+  allocate(true);
+  upload();
+  run_load();
+  for (Buffer& b : regions_[static_cast<size_t>(Region::load)]) {
+    device_bytes_ -= device_.size(b);
+    device_.free(b);
+    b = Buffer::none;
+  }
+  allocate(false);
+  recording_ = record(false);
+}
+
+void Replay::give_back() noexcept {
+  device_.release(recording_);
+  device_.release(timed_);
+  for (auto& region : regions_)
+    for (const Buffer b : region) device_.free(b);
+  for (const Buffer b : {staged_input_, staged_output_, staged_dims_}) device_.free(b);
+}
+
+Buffer Replay::alloc(uint64_t bytes, Memory memory, const char* label) {
+  const Buffer b = device_.alloc(std::max<uint64_t>(bytes, 256), memory, label);
+  if (memory == Memory::device) device_bytes_ += device_.size(b);
+  return b;
+}
+
+// First what the load needs; the arena comes when its memory is given back.
+void Replay::allocate(bool load) {
+  const auto needed_by_load = [](Region r) {
+    return r == Region::weights || r == Region::load || r == Region::kept || r == Region::zeroed;
+  };
+  for (size_t r = 0; r < kRegions; r++) {
+    if (needed_by_load(static_cast<Region>(r)) != load) continue;
+    for (const uint64_t bytes : plan_.bytes[r])
+      regions_[r].push_back(
+          alloc(bytes, Memory::device, std::string(name(static_cast<Region>(r))).c_str()));
+  }
+  if (load) return;
+  const auto staged = [&](Region r, Memory memory, const char* label) {
+    const auto& bytes = plan_.bytes[static_cast<size_t>(r)];
+    return bytes.empty() ? Buffer::none : alloc(bytes[0], memory, label);
+  };
+  staged_input_ = staged(Region::input, Memory::upload, "inputs");
+  staged_output_ = staged(Region::output, Memory::readback, "outputs");
+  staged_dims_ = staged(Region::dims, Memory::upload, "dims");
+}
+
+void Replay::upload() {
+  runtime::Uploader uploader(device_);
+  for (size_t i = 0; i < plan_.tensors.size(); i++) {
+    const Tensor& t = plan_.graph.tensors[i];
+    const Place& p = plan_.tensors[i];
+    if (t.role != Tensor::Role::constant || t.same_as != TensorId::none) continue;
+    if (p.region == Region::none) continue;
+    if (t.data.bytes == nullptr)
+      fail(ErrorCode::io, "constant {}: its data is missing", t.name);
+    CHECK(t.data.size <= p.bytes, "constant {} has {} bytes, wanted {}", t.name, t.data.size,
+          p.bytes);
+    uploader.upload(regions_[static_cast<size_t>(p.region)][p.block], p.offset, t.data.bytes,
+                    t.data.size);
+  }
+  uploader.wait();
+}
+
+void Replay::clear(std::vector<runtime::Command>& commands, Region region) const {
+  for (const Buffer b : regions_[static_cast<size_t>(region)])
+    commands.emplace_back(runtime::Fill{b, 0, device_.size(b) / 4 * 4, 0});
+}
+
+void Replay::run_load() {
+  std::vector<runtime::Command> commands;
+  clear(commands, Region::zeroed);
+  if (!commands.empty()) commands.emplace_back(runtime::Barrier{});
+  add_launches(plan_.load, false, commands);
+  if (commands.empty()) return;
+  const runtime::Recording r = device_.record(commands);
+  try {
+    device_.submit(r);
+    device_.wait(r);
+  } catch (...) {
+    device_.release(r);
+    throw;
+  }
+  device_.release(r);
+}
+
+uint64_t Replay::address(const Place& place) const {
+  CHECK(place.region != Region::none, "a place without memory");
+  return device_.address(regions_[static_cast<size_t>(place.region)][place.block]) + place.offset;
+}
+
+runtime::Dispatch Replay::dispatch(const Launch& launch) const {
+  const kernels::Recipe& recipe = plan_.steps[launch.step].recipe;
+  runtime::Dispatch d;
+  d.kernel = kernel_of_(recipe);
+  d.arguments =
+      argument_block(plan_, launch.step, [this](const Place& p) { return address(p); });
+  if (launch.grid != ~0u) {
+    d.indirect = regions_[static_cast<size_t>(Region::dims)][0];
+    d.indirect_offset = uint64_t{launch.grid} * 4;
+    return d;
+  }
+  for (size_t i = 0; i < 3; i++)
+    d.groups[i] = static_cast<uint32_t>(recipe.launch.grid[i].value());
+  return d;
+}
+
+void Replay::add_launches(const std::vector<Command>& from, bool timed,
+                          std::vector<runtime::Command>& to) const {
+  uint32_t slot = 0;
+  if (timed) to.emplace_back(runtime::Timestamp{slot++});
+  for (const Command& c : from) {
+    if (const auto* launch = std::get_if<Launch>(&c)) {
+      to.emplace_back(dispatch(*launch));
+      if (timed) {
+        to.emplace_back(runtime::Barrier{});
+        to.emplace_back(runtime::Timestamp{slot++});
+      }
+    } else if (!timed) {
+      to.emplace_back(runtime::Barrier{});
+    }
+  }
+}
+
+runtime::Recording Replay::record(bool timed) const {
+  std::vector<runtime::Command> commands;
+  const auto copy = [&](Buffer from, Buffer to) {
+    commands.emplace_back(runtime::Copy{from, to, 0, 0, device_.size(from) / 4 * 4});
+  };
+  const auto region = [&](Region r) { return regions_[static_cast<size_t>(r)][0]; };
+  if (staged_input_ != Buffer::none) copy(staged_input_, region(Region::input));
+  if (staged_dims_ != Buffer::none) copy(staged_dims_, region(Region::dims));
+  clear(commands, Region::cleared);
+  if (!commands.empty()) commands.emplace_back(runtime::Barrier{});
+  add_launches(plan_.run, timed, commands);
+  if (staged_output_ != Buffer::none) {
+    commands.emplace_back(runtime::Barrier{});
+    copy(region(Region::output), staged_output_);
+  }
+  return device_.record(commands);
+}
+
+void* Replay::input(TensorId tensor) {
+  return static_cast<std::byte*>(device_.mapped(staged_input_)) + plan_.place(tensor).offset;
+}
+
+const void* Replay::output(TensorId tensor) const {
+  return static_cast<const std::byte*>(device_.mapped(staged_output_)) +
+         plan_.place(tensor).offset;
+}
+
+void Replay::write_dims(const Symbols& symbols) {
+  if (staged_dims_ == Buffer::none) return;
+  auto* words = static_cast<uint32_t*>(device_.mapped(staged_dims_));
+  const auto number = [&](const Dim& d) {
+    const auto n = d.evaluate(symbols);
+    if (!n) fail(ErrorCode::bad_argument, "the dim {} has no value", d.text());
+    return *n;
+  };
+  for (const DimWords& d : plan_.dims) {
+    uint32_t* to = words + d.first;
+    switch (d.kind) {
+      case DimWords::Kind::value: to[0] = static_cast<uint32_t>(number(d.dims[0])); break;
+      case DimWords::Kind::divisor: {
+        const auto w = divisor_of(number(d.dims[0]));
+        std::copy(w.begin(), w.end(), to);
+        break;
+      }
+      case DimWords::Kind::grid:
+        for (size_t i = 0; i < 3; i++) to[i] = static_cast<uint32_t>(number(d.dims[i]));
+        break;
+    }
+  }
+}
+
+void Replay::replay(runtime::Recording recording, const Symbols& symbols) {
+  write_dims(symbols);
+  device_.submit(recording);
+  device_.wait(recording);
+}
+
+void Replay::run(const Symbols& symbols) { replay(recording_, symbols); }
+
+std::vector<LaunchTime> Replay::profile(const Symbols& symbols) {
+  if (timed_ == runtime::Recording::none) timed_ = record(true);
+  replay(timed_, symbols);
+  const std::vector<double> clock = device_.timestamps(timed_);
+  std::vector<LaunchTime> times;
+  for (const Command& c : plan_.run)
+    if (const auto* launch = std::get_if<Launch>(&c)) {
+      const size_t i = times.size();
+      times.push_back({launch->step, (clock.at(i + 1) - clock.at(i)) / 1000});
+    }
+  return times;
+}
+
+}  // namespace pumice::plan

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "select/select.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "core/layout.h"
+#include "kernels/contract_plain.h"
+#include "kernels/map.h"
+#include "select/selector.h"
+
+namespace pumice::select {
+
+using core::TensorId;
+using kernels::Store;
+using view::View;
+
+std::string_view name(Precision precision) {
+  switch (precision) {
+    case Precision::exact: return "exact";
+    case Precision::f32: return "f32";
+    case Precision::reduced: return "reduced";
+    case Precision::f16: return "f16";
+    case Precision::bf16: return "bf16";
+  }
+  return "";
+}
+
+// ---- what all operators need
+
+View Selector::located(const View& x) const {
+  return view::locate(x, [this](TensorId t) { return core::strides(graph_[t]); });
+}
+
+Store Selector::store(const core::Output& output) const {
+  return {located(output.value), output.tensor,
+          view::locate(output.place, core::strides(graph_[output.tensor]))};
+}
+
+std::vector<Store> Selector::stores(const core::Op& op) const {
+  std::vector<Store> all;
+  for (const core::Output& o : op.outputs) all.push_back(store(o));
+  return all;
+}
+
+void Selector::add(const core::Op& op, kernels::Recipe recipe, double flops) {
+  Step s;
+  s.name = op.name;
+  s.recipe = std::move(recipe);
+  s.flops = flops;
+  const auto once = [](std::vector<TensorId>& list, TensorId t) {
+    if (std::find(list.begin(), list.end(), t) == list.end()) list.push_back(t);
+  };
+  const auto reads = [&](const View& x) {
+    for (const view::Node* n : view::accesses(x)) once(s.reads, n->tensor);
+  };
+  for (const View* v : core::inputs(op)) reads(*v);
+  for (const core::Output& o : op.outputs) reads(o.value), once(s.writes, o.tensor);
+  add(std::move(s));
+}
+
+void Selector::add(Step step) {
+  step.once = std::all_of(step.reads.begin(), step.reads.end(), [&](TensorId t) {
+    const TensorId own = core::owner(graph_, t);
+    return graph_[own].role == core::Tensor::Role::constant || made_once_.count(own) != 0;
+  });
+  for (const TensorId t : step.writes)
+    if (graph_[t].role == core::Tensor::Role::output) step.once = false;
+  for (const TensorId t : step.writes) {
+    if (step.once)
+      made_once_.insert(t);
+    else
+      CHECK(made_once_.count(t) == 0, "{}: {} is partly made at load", step.name, graph_[t].name);
+  }
+  steps_.push_back(std::move(step));
+}
+
+double count(const Dims& dims) {
+  double n = 1;
+  for (const Dim& d : dims) n *= d.known() ? static_cast<double>(d.value()) : 0;
+  return n;
+}
+
+// ---- one function a kind
+
+void Selector::operator()(const core::Op& op, const core::Map& map) {
+  add(op, kernels::map(map.axes, stores(op), kernels::map_params(traits_)), count(map.axes));
+}
+
+void Selector::operator()(const core::Op& op, const core::Reduce&) {
+  fail(ErrorCode::refused, "{}: reductions are not served yet", op.name);
+}
+
+void Selector::operator()(const core::Op& op, const core::Rows&) {
+  fail(ErrorCode::refused, "{}: rows are not served yet", op.name);
+}
+
+void Selector::operator()(const core::Op& op, const core::Contract& c) {
+  add(op,
+      kernels::contract_plain(c.axes, c.reduced, located(c.a), located(c.b), stores(op),
+                              kernels::contract_plain_params(traits_)),
+      2 * count(c.axes) * count(c.reduced));
+}
+
+void Selector::operator()(const core::Op& op, const core::Attention&) {
+  fail(ErrorCode::refused, "{}: attention is not served yet", op.name);
+}
+
+std::vector<Step> Selector::run() {
+  // Tensors are added on the way, operators are not.
+  for (size_t i = 0; i < graph_.ops.size(); i++) {
+    const core::Op op = graph_.ops[i];
+    if (std::any_of(op.outputs.begin(), op.outputs.end(), [&](const core::Output& o) {
+          return !product(o.value.dims).is(0);
+        }))
+      std::visit([&](const auto& work) { (*this)(op, work); }, op.work);
+  }
+  return std::move(steps_);
+}
+
+std::vector<Step> select(core::Graph& graph, const DeviceTraits& traits, const Options& options) {
+  return Selector(graph, traits, options).run();
+}
+
+}  // namespace pumice::select

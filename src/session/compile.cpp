@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/compile.h"
+
+#include <atomic>
+#include <exception>
+#include <thread>
+
+#include "base/check.h"
+#include "emit/spirv/emit.h"
+
+namespace pumice::session {
+namespace {
+
+std::string key_of(const kernels::Recipe& recipe) { return recipe.family + "\n" + recipe.key; }
+
+}  // namespace
+
+Compiled compile(const kernels::Recipe& recipe, runtime::Code::Format format,
+                 const DeviceTraits& traits) {
+  const kernel::Kernel kernel = recipe.build();
+  Compiled c;
+  c.info.name = kernel.name;
+  c.info.workgroup = kernel.workgroup;
+  c.info.subgroup = kernel.group;
+  c.info.full_subgroups = kernel.group != 0;
+  c.info.argument_bytes = (kernel.argument_bytes() + 3) / 4 * 4;
+  c.code.format = format;
+  switch (format) {
+    case runtime::Code::Format::none: break;
+    case runtime::Code::Format::kir: c.code.bytes = kernel::print(kernel, true); break;
+    case runtime::Code::Format::spirv: c.code.bytes = spirv::emit(kernel, traits); break;
+    case runtime::Code::Format::ptx: fail(ErrorCode::refused, "PTX is not made by this build");
+  }
+  return c;
+}
+
+Kernels::~Kernels() {
+  for (const auto& [key, loaded] : loaded_) device_.unload(loaded.kernel);
+}
+
+void Kernels::load(const std::vector<const kernels::Recipe*>& recipes) {
+  std::map<std::string, const kernels::Recipe*> missing;
+  for (const kernels::Recipe* r : recipes)
+    if (loaded_.count(key_of(*r)) == 0) missing.emplace(key_of(*r), r);
+  const std::vector<std::pair<std::string, const kernels::Recipe*>> work(missing.begin(),
+                                                                         missing.end());
+  std::atomic<size_t> next{0};
+  std::exception_ptr error;
+  const auto worker = [&] {
+    for (size_t i = next++; i < work.size(); i = next++) {
+      try {
+        const Compiled c = compile(*work[i].second, device_.format(), device_.traits());
+        Loaded l{c.info.name, device_.load(c.code, c.info), {}};
+        l.stats = device_.stats(l.kernel);
+        std::lock_guard lock(mutex_);
+        loaded_.emplace(work[i].first, std::move(l));
+      } catch (...) {
+        std::lock_guard lock(mutex_);
+        if (error == nullptr) error = std::current_exception();
+        next = work.size();
+      }
+    }
+  };
+  const size_t count =
+      std::min<size_t>(std::max(1u, std::min(16u, std::thread::hardware_concurrency())), work.size());
+  std::vector<std::thread> threads;
+  for (size_t i = 1; i < count; i++) threads.emplace_back(worker);
+  worker();
+  for (std::thread& t : threads) t.join();
+  if (error != nullptr) std::rethrow_exception(error);
+}
+
+runtime::Kernel Kernels::of(const kernels::Recipe& recipe) {
+  const auto it = loaded_.find(key_of(recipe));
+  CHECK(it != loaded_.end(), "a kernel of family {} was not loaded", recipe.family);
+  return it->second.kernel;
+}
+
+std::vector<Kernels::Loaded> Kernels::list() const {
+  std::vector<Loaded> all;
+  for (const auto& [key, loaded] : loaded_) all.push_back(loaded);
+  return all;
+}
+
+}  // namespace pumice::session

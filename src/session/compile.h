@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recipes -> kernels on a device, each built, emitted and loaded once.
+#pragma once
+
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "kernels/launch.h"
+#include "runtime/device.h"
+
+namespace pumice::session {
+
+/// What the target's emitter makes of a kernel.
+struct Compiled {
+  runtime::Code code;
+  runtime::KernelInfo info;
+};
+/// Builds the recipe's kernel for this format and device.
+Compiled compile(const kernels::Recipe& recipe, runtime::Code::Format format,
+                 const DeviceTraits& traits);
+
+/// Kernels of one device. Give back before the device.
+class Kernels {
+ public:
+  explicit Kernels(runtime::Device& device) : device_(device) {}
+  ~Kernels();
+  Kernels(const Kernels&) = delete;
+  Kernels& operator=(const Kernels&) = delete;
+
+  /// Builds and loads those that are not there, on several threads.
+  void load(const std::vector<const kernels::Recipe*>& recipes);
+  runtime::Kernel of(const kernels::Recipe& recipe);
+
+  struct Loaded {
+    std::string name;
+    runtime::Kernel kernel{};
+    runtime::KernelStats stats;
+  };
+  /// In the order of their keys.
+  std::vector<Loaded> list() const;
+
+ private:
+  runtime::Device& device_;
+  mutable std::mutex mutex_;
+  std::map<std::string, Loaded> loaded_;  // by family and key
+};
+
+}  // namespace pumice::session

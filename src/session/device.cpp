@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pumice/device.h"
+
+#include "runtime/open.h"
+
+namespace pumice {
+
+Device Device::open(const std::string& spec) { return Device(runtime::open(spec)); }
+
+const std::string& Device::name() const { return device_->traits().name; }
+std::string Device::traits() const { return to_json(device_->traits()); }
+
+std::vector<DeviceInfo> devices() {
+  std::vector<DeviceInfo> all;
+  for (const runtime::DeviceEntry& e : runtime::list_devices())
+    all.push_back({e.spec, e.traits.name, e.traits.driver, to_json(e.traits), e.refusal});
+  return all;
+}
+
+}  // namespace pumice

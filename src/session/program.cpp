@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/program.h"
+
+#include "base/check.h"
+#include "core/passes/passes.h"
+#include "ops/lower.h"
+
+namespace pumice::session {
+namespace {
+
+select::Precision precision_of(Precision wanted, const graph::TypedGraph& typed) {
+  switch (wanted) {
+    case Precision::exact: return select::Precision::exact;
+    case Precision::f32: return select::Precision::f32;
+    case Precision::reduced: return select::Precision::reduced;
+    case Precision::f16: return select::Precision::f16;
+    case Precision::bf16: return select::Precision::bf16;
+    case Precision::automatic: break;
+  }
+  // The type of most constants' elements is the model's own.
+  std::map<DType, int64_t> elements;
+  for (const graph::TypedValue& v : typed.values)
+    if (v.value.constant != nullptr) elements[v.value.type] += v.value.constant->elements();
+  const auto more = [&](DType t) { return elements[t] > elements[DType::f32]; };
+  if (more(DType::f16)) return select::Precision::f16;
+  return more(DType::bf16) ? select::Precision::bf16 : select::Precision::f32;
+}
+
+}  // namespace
+
+Program analyse(onnx::Model model, const LoadOptions& options) {
+  Program p;
+  p.model = std::move(model);
+  graph::Given given;
+  for (const auto& [name, value] : options.dims) given.dims[name] = Dim(value);
+  for (const auto& [name, bound] : options.live) {
+    if (bound < 0) fail(ErrorCode::bad_argument, "live {}: the bound is {}", name, bound);
+    given.dims[name] = Dim::symbol(name);
+    p.bounds[name] = bound;
+  }
+  given.values = options.values;
+  p.typed = graph::infer(p.model, given);
+  for (const std::string& symbol : p.typed.symbols)
+    if (p.bounds.count(symbol) == 0)
+      p.typed.refusals.push_back({symbol, "input", "its size is not known",
+                                  fmt::format("give it with --dim {}=NUMBER", symbol)});
+  p.precision = precision_of(options.precision, p.typed);
+  return p;
+}
+
+core::Graph lower(const Program& program) {
+  graph::require_served(program.typed);
+  core::Graph graph = ops::lower(program.typed);
+  core::run_passes(graph);
+  return graph;
+}
+
+plan::Plan make_plan(const Program& program, const DeviceTraits& traits) {
+  core::Graph graph = lower(program);
+  std::vector<select::Step> steps = select::select(graph, traits, {program.precision});
+  return plan::make(std::move(graph), std::move(steps), program.bounds);
+}
+
+}  // namespace pumice::session
