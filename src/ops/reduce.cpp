@@ -86,6 +86,11 @@ struct Entry {
     return row.kind == Kind::max ? Kind::any : Kind::all;
   }
 
+  static double identity(DType type) {
+    if (type == DType::b1) return row.kind == Kind::max ? 0 : 1;
+    return row.start();
+  }
+
   static Reasons check(const NodeContext& node) {
     Reasons reasons;
     want_type(reasons, node, 0, row.types);
@@ -119,7 +124,7 @@ struct Entry {
     for (const size_t a : axes) order.push_back(a), reduced.push_back(x.dims[a]);
     View y = reduced.empty() ? x
              : product(reduced).is(0)
-                 ? view::number(x.type(), row.start(), kept)
+                 ? view::number(x.type(), identity(type), kept)
                  : l.core.reduce(kind_for(type), view::permute(x, order), kept, reduced);
     y = row.after(y, product(reduced));
     l.results[0] = view::cast(l.core.reshape(y, l.outputs[0].dims), type);
