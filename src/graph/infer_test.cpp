@@ -54,17 +54,25 @@ TEST(Infer, WhatIsGivenHasToFit) {
                                 .output("y")
                                 .build();
   expect_error(ErrorCode::bad_argument, "no input has a dim M, there are N, shape.0, x.0, x.1",
-               [&] { infer(model, {{{"M", 2}}, {}}); });
-  expect_error(ErrorCode::bad_argument, "x.1 is 3 in the model, and was given as 4",
-               [&] { infer(model, {{{"x.1", 4}}, {}}); });
-  expect_error(ErrorCode::bad_argument, "dim N was given as -1, wanted 0 or more",
-               [&] { infer(model, {{{"N", -1}}, {}}); });
-  expect_error(ErrorCode::bad_argument, "a value was given for z, which is no input",
-               [&] { infer(model, {{}, {{"z", {1}}}}); });
+               [&] {
+                 infer(model, {{{"M", 2}}, {}});
+               });
+  expect_error(ErrorCode::bad_argument, "x.1 is 3 in the model, and was given as 4", [&] {
+    infer(model, {{{"x.1", 4}}, {}});
+  });
+  expect_error(ErrorCode::bad_argument, "dim N was given as -1, wanted 0 or more", [&] {
+    infer(model, {{{"N", -1}}, {}});
+  });
+  expect_error(ErrorCode::bad_argument, "a value was given for z, which is no input", [&] {
+    infer(model, {{}, {{"z", {1}}}});
+  });
   expect_error(ErrorCode::bad_argument, "a value was given for x, whose type f32 is no integer",
-               [&] { infer(model, {{}, {{"x", {1}}}}); });
-  expect_error(ErrorCode::bad_argument, "3 elements were given for shape of shape [2]",
-               [&] { infer(model, {{}, {{"shape", {1, 2, 3}}}}); });
+               [&] {
+                 infer(model, {{}, {{"x", {1}}}});
+               });
+  expect_error(ErrorCode::bad_argument, "3 elements were given for shape of shape [2]", [&] {
+    infer(model, {{}, {{"shape", {1, 2, 3}}}});
+  });
 }
 
 TEST(Infer, AValueThatDecidesAShapeIsAskedForOrTaken) {
@@ -90,40 +98,42 @@ TEST(Infer, AValueThatDecidesAShapeIsAskedForOrTaken) {
   EXPECT_EQ(output(served), "f32 [2, 6]");
   EXPECT_EQ(served.plan_values, (std::vector<std::string>{"rows"}));
   EXPECT_EQ(titles(served), (std::vector<std::string>{"y"}));  // the Concat is folded
-  expect_error(ErrorCode::malformed_model, "node y (Reshape): 12 elements do not fill [5]",
-               [&] { infer(model, {{}, {{"rows", {5}}}}); });
+  expect_error(ErrorCode::malformed_model, "node y (Reshape): 12 elements do not fill [5]", [&] {
+    infer(model, {{}, {{"rows", {5}}}});
+  });
 }
 
 TEST(Infer, ShapeArithmeticIsDoneOnDims) {
   // x [N, S, 12] -> [N, S, 3, 4], and a list [N * S, 12 / 4] that is cast and sliced.
-  const onnx::Model model = ModelBuilder(18)
-                                .input("x", DataType::float32, {"N", "S", 12})
-                                .initializer(list("zero", {0}))
-                                .initializer(list("one", {1}))
-                                .initializer(list("two", {2}))
-                                .initializer(list("tail", {3, 4}))
-                                .initializer(make_tensor<int64_t>("index", {}, {1}))
-                                .initializer(make_tensor<int32_t>("four", {}, {4}))
-                                .node("Shape", {"x"}, {"shape"})
-                                .node("Slice", {"shape", "zero", "two"}, {"front"})
-                                .node("Concat", {"front", "tail"}, {"to"}, {attr("axis", 0)})
-                                .node("Reshape", {"x", "to"}, {"y"})
-                                .node("ReduceProd", {"front", "zero"}, {"rows"}, {attr("keepdims", 1)})
-                                .node("Slice", {"shape", "two", "tail2"}, {"last"})
-                                .node("Cast", {"last"}, {"last32"}, {attr("to", 6)})
-                                .node("Div", {"last32", "four"}, {"quotient32"})
-                                .node("Cast", {"quotient32"}, {"quotient"}, {attr("to", 7)})
-                                .node("Concat", {"rows", "quotient"}, {"dims"}, {attr("axis", 0)})
-                                .initializer(list("tail2", {3}))
-                                .node("ConstantOfShape", {"dims"}, {"z"})
-                                .node("Gather", {"shape", "index"}, {"length"})
-                                .node("Unsqueeze", {"length", "zero"}, {"length1"})
-                                .node("Add", {"length1", "one"}, {"more"})
-                                .node("Expand", {"zero", "more"}, {"w"})
-                                .output("y")
-                                .output("z")
-                                .output("w")
-                                .build();
+  const onnx::Model model =
+      ModelBuilder(18)
+          .input("x", DataType::float32, {"N", "S", 12})
+          .initializer(list("zero", {0}))
+          .initializer(list("one", {1}))
+          .initializer(list("two", {2}))
+          .initializer(list("tail", {3, 4}))
+          .initializer(make_tensor<int64_t>("index", {}, {1}))
+          .initializer(make_tensor<int32_t>("four", {}, {4}))
+          .node("Shape", {"x"}, {"shape"})
+          .node("Slice", {"shape", "zero", "two"}, {"front"})
+          .node("Concat", {"front", "tail"}, {"to"}, {attr("axis", 0)})
+          .node("Reshape", {"x", "to"}, {"y"})
+          .node("ReduceProd", {"front", "zero"}, {"rows"}, {attr("keepdims", 1)})
+          .node("Slice", {"shape", "two", "tail2"}, {"last"})
+          .node("Cast", {"last"}, {"last32"}, {attr("to", 6)})
+          .node("Div", {"last32", "four"}, {"quotient32"})
+          .node("Cast", {"quotient32"}, {"quotient"}, {attr("to", 7)})
+          .node("Concat", {"rows", "quotient"}, {"dims"}, {attr("axis", 0)})
+          .initializer(list("tail2", {3}))
+          .node("ConstantOfShape", {"dims"}, {"z"})
+          .node("Gather", {"shape", "index"}, {"length"})
+          .node("Unsqueeze", {"length", "zero"}, {"length1"})
+          .node("Add", {"length1", "one"}, {"more"})
+          .node("Expand", {"zero", "more"}, {"w"})
+          .output("y")
+          .output("z")
+          .output("w")
+          .build();
   const TypedGraph graph = infer(model);
   require_served(graph);
   EXPECT_EQ(output(graph, 0), "f32 [N, S, 3, 4]");
@@ -154,8 +164,9 @@ TEST(Infer, ShapesThatSymbolsLeaveOpenAreRefused) {
   EXPECT_EQ(graph.refusals[0].reason,
             "shapes [N, 3] and [M, 3] do not broadcast: it is not known whether N and M are equal");
   expect_error(ErrorCode::malformed_model,
-               "node z (Add): shapes [2, 3] and [5, 3] do not broadcast: 2 and 5 differ",
-               [&] { infer(model, {{{"N", 2}, {"M", 5}}, {}}); });
+               "node z (Add): shapes [2, 3] and [5, 3] do not broadcast: 2 and 5 differ", [&] {
+                 infer(model, {{{"N", 2}, {"M", 5}}, {}});
+               });
 }
 
 TEST(Infer, EveryOffenderIsNamed) {
@@ -191,7 +202,8 @@ TEST(Infer, AnotherOpsetIsNamed) {
                                 .node("Add", {"x", "x"}, {"y"})
                                 .output("y")
                                 .build();
-  EXPECT_EQ(infer(model).refusals.at(0).reason, "Add of opset 6 is not served, opset 7 and later is");
+  EXPECT_EQ(infer(model).refusals.at(0).reason,
+            "Add of opset 6 is not served, opset 7 and later is");
 }
 
 TEST(Infer, TheStandardIsKept) {
@@ -201,10 +213,11 @@ TEST(Infer, TheStandardIsKept) {
     b.input("x", DataType::float32, {2, 3});
     run(b.node("Relu", std::move(inputs), {"y"}, std::move(attributes)));
   };
-  expect_error(ErrorCode::malformed_model, "node y (Relu): it has 2 inputs, wanted 1",
-               [&] { relu({"x", "x"}, {}); });
-  expect_error(ErrorCode::malformed_model, "node y (Relu): input 0 is left out, but has to be there",
-               [&] { relu({""}, {}); });
+  expect_error(ErrorCode::malformed_model, "node y (Relu): it has 2 inputs, wanted 1", [&] {
+    relu({"x", "x"}, {});
+  });
+  expect_error(ErrorCode::malformed_model,
+               "node y (Relu): input 0 is left out, but has to be there", [&] { relu({""}, {}); });
   expect_error(ErrorCode::malformed_model,
                "node y (Relu): attribute speed is unknown to Relu of opset 18",
                [&] { relu({"x"}, {attr("speed", 1)}); });
@@ -214,8 +227,8 @@ TEST(Infer, TheStandardIsKept) {
                  b.input("x", DataType::float32, {2, 3});
                  run(b.node("Transpose", {"x"}, {"y"}, {attr("perm", 1)}));
                });
-  expect_error(ErrorCode::malformed_model, "node y (Softmax): axis 2 lies outside a tensor of rank 2",
-               [&] {
+  expect_error(ErrorCode::malformed_model,
+               "node y (Softmax): axis 2 lies outside a tensor of rank 2", [&] {
                  ModelBuilder b(18);
                  b.input("x", DataType::float32, {2, 3});
                  run(b.node("Softmax", {"x"}, {"y"}, {attr("axis", 2)}));
@@ -228,7 +241,8 @@ TEST(Infer, TheStandardIsKept) {
                  run(b.node("Add", {"x", "i"}, {"y"}));
                });
   expect_error(ErrorCode::malformed_model,
-               "node y (Conv): channels of the input and of 1 groups of weights: 3 and 4 differ", [&] {
+               "node y (Conv): channels of the input and of 1 groups of weights: 3 and 4 differ",
+               [&] {
                  ModelBuilder b(18);
                  b.input("x", DataType::float32, {1, 3, 8, 8});
                  b.input("w", DataType::float32, {5, 4, 3, 3});
@@ -252,7 +266,8 @@ TEST(Infer, AKnownConditionChoosesTheBranch) {
   require_served(yes);
   EXPECT_EQ(output(yes), "f32 [N, 3]");
   EXPECT_EQ(titles(yes), (std::vector<std::string>{"chosen"}));
-  EXPECT_EQ(infer(model, {{}, {{"flag", {0}}}}).refusals.at(0).reason, "the operator Unheard is not known");
+  EXPECT_EQ(infer(model, {{}, {{"flag", {0}}}}).refusals.at(0).reason,
+            "the operator Unheard is not known");
   const Refusal open = infer(model).refusals.at(0);
   EXPECT_EQ(open.reason, "its condition is not known before the model runs");
   EXPECT_EQ(open.fix, "give the value of flag");
@@ -287,14 +302,15 @@ TEST(Infer, FunctionsAreWrittenOut) {
   reference.ref_type = onnx::AttributeType::int_;
   cast.attributes = {reference};
   f.nodes = {leaky, clip, cast};
-  const onnx::Model model = ModelBuilder(18)
-                                .import("local", 1)
-                                .function(f)
-                                .input("x", DataType::float32, {2, 3})
-                                .node("Scaled", {"x"}, {"y"}, {attr("to", 10)}, "local")
-                                .node("Scaled", {"y"}, {"z"}, {attr("to", 1), attr("alpha", 0.25f)}, "local")
-                                .output("z")
-                                .build();
+  const onnx::Model model =
+      ModelBuilder(18)
+          .import("local", 1)
+          .function(f)
+          .input("x", DataType::float32, {2, 3})
+          .node("Scaled", {"x"}, {"y"}, {attr("to", 10)}, "local")
+          .node("Scaled", {"y"}, {"z"}, {attr("to", 1), attr("alpha", 0.25f)}, "local")
+          .output("z")
+          .build();
   const TypedGraph graph = infer(model);
   require_served(graph);
   EXPECT_EQ(output(graph), "f32 [2, 3]");

@@ -76,9 +76,12 @@ std::set<std::string> unknown_operators(const std::string& name) {
 
 TEST(Zoo, UnknownOperatorsAreNamed) {
   SKIP_WITHOUT(kZoo, "./dev build");
-  EXPECT_EQ(unknown_operators("roberta"), (std::set<std::string>{"CumSum", "GatherElements", "GatherND"}));
-  EXPECT_EQ(unknown_operators("mobilenetv2_qdq"), (std::set<std::string>{"DequantizeLinear", "QuantizeLinear"}));
-  EXPECT_EQ(unknown_operators("rfdetr"), (std::set<std::string>{"GatherElements", "GridSample", "Resize", "Tile", "TopK"}));
+  EXPECT_EQ(unknown_operators("roberta"),
+            (std::set<std::string>{"CumSum", "GatherElements", "GatherND"}));
+  EXPECT_EQ(unknown_operators("mobilenetv2_qdq"),
+            (std::set<std::string>{"DequantizeLinear", "QuantizeLinear"}));
+  EXPECT_EQ(unknown_operators("rfdetr"),
+            (std::set<std::string>{"GatherElements", "GridSample", "Resize", "Tile", "TopK"}));
 }
 
 TEST(Zoo, TextLineClassifier) {

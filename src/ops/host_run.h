@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: runs a model's core graph, as it is lowered and before any pass, on the host. Views are
-// evaluated by view/host.h; reductions, rows and contractions are plain loops in float64. So
+// For tests: runs a model's core graph, as it is lowered and before any pass, on the host. Views
+// are evaluated by view/host.h; reductions, rows and contractions are plain loops in float64. So
 // lowerings are checked apart from kernels and passes.
 #pragma once
 
@@ -27,11 +27,13 @@ class HostRun {
       const onnx::Tensor& t = inputs[i];
       bytes_[graph_.inputs[i]].assign(t.data, t.data + t.bytes);
     }
-    for (const core::Op& op : graph_.ops) std::visit([&](const auto& work) { run(op, work); }, op.work);
+    for (const core::Op& op : graph_.ops)
+      std::visit([&](const auto& work) { run(op, work); }, op.work);
     std::vector<onnx::Tensor> outputs;
     for (const core::TensorId id : graph_.outputs) {
       const core::Tensor& t = graph_[id];
-      outputs.push_back(onnx::make_tensor(t.name, onnx::from_dtype(t.type), numbers(t.dims), bytes_.at(id)));
+      outputs.push_back(
+          onnx::make_tensor(t.name, onnx::from_dtype(t.type), numbers(t.dims), bytes_.at(id)));
     }
     return outputs;
   }
@@ -59,14 +61,16 @@ class HostRun {
     const Bytes bytes = evaluate(v);
     const size_t size = size_of(v.type());
     std::vector<double> result(bytes.size() / size);
-    for (size_t i = 0; i < result.size(); i++) result[i] = graph::load(v.type(), bytes.data() + i * size);
+    for (size_t i = 0; i < result.size(); i++)
+      result[i] = graph::load(v.type(), bytes.data() + i * size);
     return result;
   }
 
   void place(const core::Output& output, const Dims& axes, const Bytes& elements) {
     const core::Tensor& t = graph_[output.tensor];
     const size_t size = size_of(t.type);
-    const std::vector<int64_t> extents = numbers(axes), dims = numbers(t.dims), strides = view::dense_strides(dims);
+    const std::vector<int64_t> extents = numbers(axes), dims = numbers(t.dims),
+                               strides = view::dense_strides(dims);
     int64_t total = 1;
     for (const int64_t d : dims) total *= d;
     Bytes& stored = bytes_[output.tensor];
@@ -76,7 +80,8 @@ class HostRun {
       int64_t to = 0;
       for (size_t a = 0; a < dims.size(); a++) {
         int64_t at = output.place[a].offset.value();
-        for (size_t f = 0; f < index.size(); f++) at += output.place[a].factor(f).value() * index[f];
+        for (size_t f = 0; f < index.size(); f++)
+          at += output.place[a].factor(f).value() * index[f];
         CHECK(at >= 0 && at < dims[a], "{} stores outside of {}", t.name, text(t.dims));
         to += at * strides[a];
       }
@@ -94,7 +99,8 @@ class HostRun {
           "{} has an epilogue", op.name);
     const DType type = op.outputs[0].value.type();
     Bytes bytes(results.size() * size_of(type));
-    for (size_t i = 0; i < results.size(); i++) graph::store(type, results[i], bytes.data() + i * size_of(type));
+    for (size_t i = 0; i < results.size(); i++)
+      graph::store(type, results[i], bytes.data() + i * size_of(type));
     place(op.outputs[0], axes, bytes);
   }
 
@@ -131,7 +137,8 @@ class HostRun {
   void run(const core::Op& op, const core::Rows& work) {
     std::vector<double> x = doubles(work.input);
     const auto n = static_cast<size_t>(work.row.value());
-    const bool softmax = work.kind == core::Rows::Kind::softmax || work.kind == core::Rows::Kind::log_softmax;
+    const bool softmax =
+        work.kind == core::Rows::Kind::softmax || work.kind == core::Rows::Kind::log_softmax;
     for (size_t first = 0; first < x.size(); first += n) {
       double top = -HUGE_VAL, mean = 0, sum = 0;
       for (size_t k = first; k < first + n; k++) {
@@ -139,11 +146,13 @@ class HostRun {
         if (work.kind == core::Rows::Kind::normalize) mean += x[k] / static_cast<double>(n);
       }
       for (size_t k = first; k < first + n; k++)
-        sum += softmax ? std::exp(x[k] - top) : (x[k] - mean) * (x[k] - mean) / static_cast<double>(n);
+        sum +=
+            softmax ? std::exp(x[k] - top) : (x[k] - mean) * (x[k] - mean) / static_cast<double>(n);
       for (size_t k = first; k < first + n; k++)
-        x[k] = work.kind == core::Rows::Kind::softmax       ? std::exp(x[k] - top) / sum
-               : work.kind == core::Rows::Kind::log_softmax ? x[k] - top - std::log(sum)
-                                                            : (x[k] - mean) / std::sqrt(sum + work.epsilon);
+        x[k] = work.kind == core::Rows::Kind::softmax ? std::exp(x[k] - top) / sum
+               : work.kind == core::Rows::Kind::log_softmax
+                   ? x[k] - top - std::log(sum)
+                   : (x[k] - mean) / std::sqrt(sum + work.epsilon);
     }
     place_results(op, work.input.dims, x);
   }
@@ -163,7 +172,8 @@ class HostRun {
 };
 
 /// The dims of a run are those of its inputs.
-inline std::vector<onnx::Tensor> host_run(const onnx::Model& model, const std::map<std::string, int64_t>& dims,
+inline std::vector<onnx::Tensor> host_run(const onnx::Model& model,
+                                          const std::map<std::string, int64_t>& dims,
                                           const std::vector<onnx::Tensor>& inputs) {
   graph::Given given;
   for (const auto& [name, number] : dims) given.dims[name] = number;
