@@ -8,6 +8,7 @@
 #include "kernels/contract_plain.h"
 #include "kernels/map.h"
 #include "kernels/reduce.h"
+#include "kernels/rows.h"
 #include "select/selector.h"
 
 namespace pumice::select {
@@ -101,8 +102,17 @@ void Selector::operator()(const core::Op& op, const core::Reduce& r) {
       count(r.axes) * count(r.reduced));
 }
 
-void Selector::operator()(const core::Op& op, const core::Rows&) {
-  fail(ErrorCode::refused, "{}: rows are not served yet", op.name);
+void Selector::operator()(const core::Op& op, const core::Rows& r) {
+  static_assert(static_cast<int>(core::Rows::Kind::rms) ==
+                static_cast<int>(kernels::RowsTask::Kind::rms));
+  kernels::RowsTask task;
+  task.kind = static_cast<kernels::RowsTask::Kind>(r.kind);
+  task.input = located(r.input);
+  task.axes = r.axes;
+  task.row = r.row;
+  task.epsilon = r.epsilon;
+  task.stores = stores(op);
+  add(op, kernels::rows(task, kernels::rows_params(traits_)), 8 * count(r.input.dims));
 }
 
 void Selector::operator()(const core::Op& op, const core::Contract& c) {

@@ -98,7 +98,8 @@ std::string graph_text(const graph::TypedGraph& g) {
   for (const auto id : g.inputs) out += fmt::format("input {}\n", value(id));
   for (const graph::TypedNode& n : g.nodes) {
     out += fmt::format("{} \"{}\" (", n.op == nullptr ? "?" : n.op->name, n.name);
-    for (size_t i = 0; i < n.inputs.size(); i++) out += (i == 0 ? "" : ", ") + value(n.inputs[i]);
+    for (size_t i = 0; i < n.inputs.size(); i++)
+      out += fmt::format("{}{}", i == 0 ? "" : ", ", value(n.inputs[i]));
     out += ") ->";
     for (const auto id : n.outputs) out += fmt::format(" {}", value(id));
     out += "\n";
