@@ -14,8 +14,7 @@ const onnx::Attribute* argument(const std::string& name, const onnx::Function& f
 
 onnx::Node bound(const onnx::Node& inner, const onnx::Function& function, const onnx::Node& call);
 
-onnx::Graph bound(const onnx::Graph& body, const onnx::Function& function,
-                  const onnx::Node& call) {
+onnx::Graph bound(const onnx::Graph& body, const onnx::Function& function, const onnx::Node& call) {
   onnx::Graph result = body;
   for (onnx::Node& n : result.nodes) n = bound(n, function, call);
   return result;

@@ -11,9 +11,9 @@
 namespace pumice::graph {
 namespace {
 
-constexpr int kMostCalls = 64;             // functions that call functions, branches in branches
-constexpr size_t kMostNodes = 4'000'000;   // functions can double what is written out at each call
-constexpr int64_t kMostSymbolic = 16;      // elements of a value that is made from dims
+constexpr int kMostCalls = 64;            // functions that call functions, branches in branches
+constexpr size_t kMostNodes = 4'000'000;  // functions can double what is written out at each call
+constexpr int64_t kMostSymbolic = 16;     // elements of a value that is made from dims
 
 using NodePtr = std::shared_ptr<const onnx::Node>;
 
@@ -83,7 +83,7 @@ class Inference {
     visit(scope, model_.graph.nodes, wanted,
           [](const onnx::Node& n) { return NodePtr(NodePtr(), &n); });
     for (const onnx::ValueInfo& o : model_.graph.outputs)
-      graph_.outputs.push_back(*find(scope, o.name));
+      graph_.outputs.push_back(need(scope, o.name));
     prune();
     return std::move(graph_);
   }
@@ -104,6 +104,12 @@ class Inference {
     for (const Scope* s = &scope; s != nullptr; s = s->outer)
       if (const auto it = s->names.find(name); it != s->names.end()) return it->second;
     return std::nullopt;
+  }
+
+  static ValueId need(const Scope& scope, const std::string& name) {
+    const std::optional<ValueId> id = find(scope, name);
+    if (!id) fail(ErrorCode::malformed_model, "the value {} is made nowhere before", name);
+    return *id;
   }
 
   void refuse(const onnx::Node& node, std::string reason, std::string fix = {}) {
@@ -153,11 +159,12 @@ class Inference {
     TypedNode typed{title(*node), std::move(node), op, opset, {}, {}};
     bool inferred = true;
     for (const std::string& name : typed.node->inputs) {
-      const ValueId id = name.empty() ? kNoValue : *find(scope, name);
+      const ValueId id = name.empty() ? kNoValue : need(scope, name);
       typed.inputs.push_back(id);
       if (id == kNoValue || graph_.values[id].inferred) continue;
       inferred = false;
-      if (untyped_.contains(name)) refuse(*typed.node, "its input " + name + " has a type that is not served");
+      if (untyped_.contains(name))
+        refuse(*typed.node, "its input " + name + " has a type that is not served");
     }
     if (!inferred) return give_up(scope, *typed.node);
     infer(scope, std::move(typed));
@@ -189,8 +196,7 @@ class Inference {
       const std::string& name = node.outputs[i];
       typed.outputs.push_back(name.empty() ? kNoValue : add(scope, name, std::move(outputs[i])));
     }
-    if (++titles_[typed.name] > 1)
-      typed.name += fmt::format("#{}", titles_[typed.name]);
+    if (++titles_[typed.name] > 1) typed.name += fmt::format("#{}", titles_[typed.name]);
     graph_.nodes.push_back(std::move(typed));
   }
 
@@ -218,7 +224,8 @@ class Inference {
   std::string fix(const std::string& text, const TypedNode& node) const {
     std::set<std::string> names;
     for (const ValueId id : node.inputs)
-      if (id != kNoValue && !graph_.values[id].value.known && !is_float(graph_.values[id].value.type))
+      if (id != kNoValue && !graph_.values[id].value.known &&
+          !is_float(graph_.values[id].value.type))
         add_sources(id, names);
     if (names.empty()) return text;
     return fmt::format("{}{}give the value of {}", text, text.empty() ? "" : "; or ",
@@ -287,14 +294,16 @@ class Inference {
     inner.depth = scope.depth + 1;
     declare(inner, function.value_infos);
     for (size_t i = 0; i < node.inputs.size(); i++)
-      if (!node.inputs[i].empty()) inner.names[function.inputs[i]] = *find(scope, node.inputs[i]);
+      if (!node.inputs[i].empty()) inner.names[function.inputs[i]] = need(scope, node.inputs[i]);
     std::set<std::string> wanted;
     for (size_t i = 0; i < node.outputs.size(); i++)
       if (!node.outputs[i].empty()) wanted.insert(function.outputs[i]);
     visit(inner, function.nodes, wanted, [&](const onnx::Node& n) {
       NodePtr bound = bind(n, function, node);
       // An input that the call leaves out is left out inside too.
-      const auto missing = [&](const std::string& name) { return !name.empty() && !find(inner, name); };
+      const auto missing = [&](const std::string& name) {
+        return !name.empty() && !find(inner, name);
+      };
       if (std::none_of(bound->inputs.begin(), bound->inputs.end(), missing)) return bound;
       onnx::Node copy = *bound;
       for (std::string& name : copy.inputs)
@@ -303,13 +312,13 @@ class Inference {
       return NodePtr(std::make_shared<const onnx::Node>(std::move(copy)));
     });
     for (size_t i = 0; i < node.outputs.size(); i++)
-      if (!node.outputs[i].empty()) scope.names[node.outputs[i]] = *find(inner, function.outputs[i]);
+      if (!node.outputs[i].empty()) scope.names[node.outputs[i]] = need(inner, function.outputs[i]);
   }
 
   void branch(Scope& scope, const onnx::Node& node) {
     if (node.inputs.size() != 1 || node.inputs[0].empty())
       fail(ErrorCode::malformed_model, "it has to have one input");
-    const ValueId condition = *find(scope, node.inputs[0]);
+    const ValueId condition = need(scope, node.inputs[0]);
     const TypedValue& value = graph_.values[condition];
     if (!value.inferred) return give_up(scope, node);
     const auto& known = value.value.known;
@@ -324,8 +333,8 @@ class Inference {
     if (body == nullptr) fail(ErrorCode::malformed_model, "it has no graph {}", which);
     const onnx::Graph& graph = **body;
     if (graph.outputs.size() < node.outputs.size())
-      fail(ErrorCode::malformed_model, "{} has {} outputs, wanted {}", which,
-           graph.outputs.size(), node.outputs.size());
+      fail(ErrorCode::malformed_model, "{} has {} outputs, wanted {}", which, graph.outputs.size(),
+           node.outputs.size());
     Scope inner;
     inner.outer = &scope;
     inner.opsets = scope.opsets;
@@ -338,11 +347,10 @@ class Inference {
     std::set<std::string> wanted;
     for (size_t i = 0; i < node.outputs.size(); i++)
       if (!node.outputs[i].empty()) wanted.insert(graph.outputs[i].name);
-    visit(inner, graph.nodes, wanted,
-          [&](const onnx::Node& n) { return NodePtr(*body, &n); });
+    visit(inner, graph.nodes, wanted, [&](const onnx::Node& n) { return NodePtr(*body, &n); });
     for (size_t i = 0; i < node.outputs.size(); i++)
       if (!node.outputs[i].empty())
-        scope.names[node.outputs[i]] = *find(inner, graph.outputs[i].name);
+        scope.names[node.outputs[i]] = need(inner, graph.outputs[i].name);
   }
 
   /// Drops nodes whose outputs are all known, and those that only fed them.

@@ -12,7 +12,9 @@ namespace {
 /// Exporters write "?", "-1" or "None" for dims they don't know; as names they would make axes
 /// equal that have nothing in common.
 bool is_name(const std::string& symbol) {
-  const auto letter = [](char c) { return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_'; };
+  const auto letter = [](char c) {
+    return std::isalpha(static_cast<unsigned char>(c)) != 0 || c == '_';
+  };
   return std::any_of(symbol.begin(), symbol.end(), letter) && symbol != "None" && symbol != "unk";
 }
 

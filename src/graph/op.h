@@ -40,7 +40,8 @@ struct Reason {
   std::string text, fix;
 };
 
-/// A node as its operator sees it: attributes with defaults, inputs (absent optional ones are null).
+/// A node as its operator sees it: attributes with defaults, inputs (absent optional ones are
+/// null).
 class NodeContext {
  public:
   NodeContext(const onnx::Node& node, int64_t opset, std::vector<const Value*> inputs)
@@ -89,9 +90,10 @@ class NodeContext {
 struct Lowering {
   const NodeContext& node;
   core::Builder& core;
-  std::vector<view::View> inputs;   // absent optional inputs: root is null
-  std::vector<Value> outputs;       // as inferred
-  std::vector<view::View> results;  // to be filled, one for each output; of an unwanted one: root null
+  std::vector<view::View> inputs;  // absent optional inputs: root is null
+  std::vector<Value> outputs;      // as inferred
+  std::vector<view::View>
+      results;  // to be filled, one for each output; of an unwanted one: root null
 };
 
 /// A dense tensor of the naive reference: every element as a double, row-major.
@@ -105,7 +107,7 @@ struct Array {
 /// device and compares with the reference (ops/case.h).
 struct Case {
   std::string name;
-  onnx::Model model;  // one node (or a few), built by the case
+  onnx::Model model;                         // one node (or a few), built by the case
   std::map<std::string, int64_t> dims = {};  // for symbols of the model, live ones: run-time value
   uint64_t seed = 1;
   double low = -1, high = 1;  // range of generated floats; integers: rounded to it

@@ -9,7 +9,8 @@ double hard_sigmoid(double x, double alpha, double beta) {
   const double y = alpha * x + beta;
   return y < 0 ? 0 : y > 1 ? 1 : y;
 }
-double gelu(double x) { return std::isinf(x) && x < 0 ? std::nan("") : 0.5 * x * (1 + std::erf(x * M_SQRT1_2)); }
+// At minus infinity the limit, where the written formula would give NaN.
+double gelu(double x) { return std::isinf(x) && x < 0 ? 0 : 0.5 * x * std::erfc(-x * M_SQRT1_2); }
 double gelu_tanh(double x) {
   return 0.5 * x * (1 + std::tanh(std::sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
@@ -24,18 +25,24 @@ struct Row {
 };
 
 constexpr Row kRows[] = {
-    {"com.microsoft", "Gelu", 1, "", [](const View& x, const NodeContext&) { return apply1(Function::gelu, x); },
+    {"com.microsoft", "Gelu", 1, "",
+     [](const View& x, const NodeContext&) { return apply1(Function::gelu, x); },
      [](double x, const NodeContext&) { return gelu(x); }},
     {"", "Gelu", 20, "approximate",
      [](const View& x, const NodeContext& node) {
-       return apply1(node.string("approximate", "none") == "tanh" ? Function::gelu_tanh : Function::gelu, x);
+       return apply1(
+           node.string("approximate", "none") == "tanh" ? Function::gelu_tanh : Function::gelu, x);
      },
-     [](double x, const NodeContext& node) { return node.string("approximate", "none") == "tanh" ? gelu_tanh(x) : gelu(x); }},
+     [](double x, const NodeContext& node) {
+       return node.string("approximate", "none") == "tanh" ? gelu_tanh(x) : gelu(x);
+     }},
     {"", "HardSigmoid", 6, "alpha beta",
      [](const View& x, const NodeContext& node) {
        return clip(x * node.real("alpha", float_of(0.2f)) + node.real("beta", 0.5), 0, 1);
      },
-     [](double x, const NodeContext& node) { return hard_sigmoid(x, node.real("alpha", float_of(0.2f)), node.real("beta", 0.5)); }},
+     [](double x, const NodeContext& node) {
+       return hard_sigmoid(x, node.real("alpha", float_of(0.2f)), node.real("beta", 0.5));
+     }},
     {"", "HardSwish", 14, "",
      [](const View& x, const NodeContext&) { return x * clip(x * (1.0 / 6) + 0.5, 0, 1); },
      [](double x, const NodeContext&) { return x * hard_sigmoid(x, 1.0 / 6, 0.5); }},
@@ -43,7 +50,9 @@ constexpr Row kRows[] = {
      [](const View& x, const NodeContext& node) {
        return select(x < view::number(x.type(), 0), x * node.real("alpha", float_of(0.01f)), x);
      },
-     [](double x, const NodeContext& node) { return x < 0 ? x * node.real("alpha", float_of(0.01f)) : x; }},
+     [](double x, const NodeContext& node) {
+       return x < 0 ? x * node.real("alpha", float_of(0.01f)) : x;
+     }},
 };
 
 template <size_t I>
@@ -77,7 +86,8 @@ struct Entry {
       for (Case& c : unary_cases(row.name, opset, types, -5, 5, 16, {attr("approximate", "tanh")}))
         cases.push_back(std::move(c)), cases.back().name += " tanh";
     if (row.attributes == "alpha beta")
-      for (Case& c : unary_cases(row.name, opset, {DType::f32}, -5, 5, 16, {attr("alpha", 0.3f), attr("beta", 0.4f)}))
+      for (Case& c : unary_cases(row.name, opset, {DType::f32}, -5, 5, 16,
+                                 {attr("alpha", 0.3f), attr("beta", 0.4f)}))
         cases.push_back(std::move(c)), cases.back().name += " parameters";
     return cases;
   }

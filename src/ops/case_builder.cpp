@@ -69,8 +69,8 @@ Cases unary_cases(std::string_view op, int64_t opset, const std::vector<DType>& 
                   double high, double ulps, Attributes attributes, std::string_view domain) {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> dims) -> Case& {
-    cases.push_back(node_case(std::move(name), op, opset, {in(type, std::move(dims))}, attributes,
-                              1, domain));
+    cases.push_back(
+        node_case(std::move(name), op, opset, {in(type, std::move(dims))}, attributes, 1, domain));
     cases.back().low = low;
     cases.back().high = high;
     cases.back().ulps = ulps;

@@ -18,16 +18,17 @@ std::vector<onnx::Tensor> make_inputs(const graph::Case& test);
 
 /// Runs a model on the naive references alone, floats in float64 between the nodes. Throws
 /// Error(refused) where an operator is not served or has no reference.
-std::vector<graph::Array> reference(const onnx::Model& model, const std::vector<onnx::Tensor>& inputs);
+std::vector<graph::Array> reference(const onnx::Model& model,
+                                    const std::vector<onnx::Tensor>& inputs);
 
 /// Empty if `found` agrees with `expected`: integers and bools equal, floats within `ulps` of the
 /// type (see Case), NaN where NaN is expected. Else what differs first.
 std::string compare(const graph::Array& expected, const onnx::Tensor& found, double ulps);
 
 /// Runs a model: outputs in the model's order. `dims` are the case's.
-using Run = std::function<std::vector<onnx::Tensor>(
-    const onnx::Model& model, const std::map<std::string, int64_t>& dims,
-    const std::vector<onnx::Tensor>& inputs)>;
+using Run = std::function<std::vector<onnx::Tensor>(const onnx::Model& model,
+                                                    const std::map<std::string, int64_t>& dims,
+                                                    const std::vector<onnx::Tensor>& inputs)>;
 
 /// Empty if the case passes, else one line that says what is wrong.
 std::string check(const graph::Case& test, const Run& run);

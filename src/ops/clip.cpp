@@ -12,8 +12,7 @@ struct Bound {
 };
 
 Bound bound(const NodeContext& node, size_t i, std::string_view attribute) {
-  if (node.opset() < 11)
-    return {node.has_attribute(attribute), node.real(attribute, 0)};
+  if (node.opset() < 11) return {node.has_attribute(attribute), node.real(attribute, 0)};
   if (!node.has(i)) return {};
   const auto numbers = node.constant_numbers(i);
   return {true, numbers && numbers->size() == 1 ? std::optional((*numbers)[0]) : std::nullopt};
@@ -79,8 +78,8 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
 }
 
 Cases cases() {
-  Cases cases =
-      unary_cases("Clip", 6, {DType::f32, DType::f16, DType::f64}, -9, 9, 0, {attr("min", 0.0f), attr("max", 6.0f)});
+  Cases cases = unary_cases("Clip", 6, {DType::f32, DType::f16, DType::f64}, -9, 9, 0,
+                            {attr("min", 0.0f), attr("max", 6.0f)});
   const auto add = [&](std::string name, DType type, CaseInput low, CaseInput high) -> Case& {
     cases.push_back(node_case(std::move(name), "Clip", 13,
                               {in(type, {5, 13}), std::move(low), std::move(high)}));
@@ -95,16 +94,30 @@ Cases cases() {
   add("crossed", DType::f32, constant(DType::f32, {}, {3}), constant(DType::f32, {}, {-2}));
   add("low alone", DType::f32, constant(DType::f32, {}, {-1}), absent());
   add("high alone", DType::f32, absent(), constant(DType::f32, {}, {1}));
-  add("specials", DType::f32, constant(DType::f32, {}, {0}), constant(DType::f32, {}, {6})).specials = true;
-  add("specials, inputs", DType::f32, given(DType::f32, {}, {0}), given(DType::f32, {}, {6})).specials = true;
+  add("specials", DType::f32, constant(DType::f32, {}, {0}), constant(DType::f32, {}, {6}))
+      .specials = true;
+  add("specials, inputs", DType::f32, given(DType::f32, {}, {0}), given(DType::f32, {}, {6}))
+      .specials = true;
   return cases;
 }
 
 const Operator kEntries[] = {
-    {.name = "Clip", .since = 6, .until = 10, .attributes = "min max", .check = check,
-     .infer = infer, .lower = lower, .reference = reference},
-    {.name = "Clip", .since = 11, .inputs = {1, 3}, .check = check, .infer = infer, .lower = lower,
-     .reference = reference, .cases = cases},
+    {.name = "Clip",
+     .since = 6,
+     .until = 10,
+     .attributes = "min max",
+     .check = check,
+     .infer = infer,
+     .lower = lower,
+     .reference = reference},
+    {.name = "Clip",
+     .since = 11,
+     .inputs = {1, 3},
+     .check = check,
+     .infer = infer,
+     .lower = lower,
+     .reference = reference,
+     .cases = cases},
 };
 
 }  // namespace

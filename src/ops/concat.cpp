@@ -59,7 +59,8 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
 Cases cases() {
   Cases cases;
   const auto add = [&](std::string name, std::vector<CaseInput> inputs, int64_t axis) -> Case& {
-    cases.push_back(node_case(std::move(name), "Concat", 13, std::move(inputs), {attr("axis", axis)}));
+    cases.push_back(
+        node_case(std::move(name), "Concat", 13, std::move(inputs), {attr("axis", axis)}));
     cases.back().ulps = 0;
     return cases.back();
   };
@@ -76,9 +77,15 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {{.name = "Concat", .since = 1, .inputs = {1, kVariadic},
-                              .attributes = "axis", .check = check, .infer = infer,
-                              .lower = lower, .reference = reference, .cases = cases}};
+const Operator kEntries[] = {{.name = "Concat",
+                              .since = 1,
+                              .inputs = {1, kVariadic},
+                              .attributes = "axis",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases}};
 
 }  // namespace
 

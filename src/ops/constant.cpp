@@ -56,7 +56,8 @@ Reasons check_fill(const NodeContext& node) {
   want_known(reasons, node, 0, "its shape");
   if (const onnx::TensorPtr value = node.tensor("value")) {
     if (!onnx::to_dtype(value->data_type))
-      reasons.push_back({fmt::format("values of {} are not served", onnx::name(value->data_type)), ""});
+      reasons.push_back(
+          {fmt::format("values of {} are not served", onnx::name(value->data_type)), ""});
     else if (value->elements() != 1 || value->absent())
       fail(ErrorCode::malformed_model, "attribute value has {} elements, wanted 1",
            value->elements());
@@ -68,8 +69,7 @@ std::vector<Value> infer_fill(const NodeContext& node) {
   const onnx::TensorPtr value = node.tensor("value");
   const Dims dims = *node.known(0);
   for (const Dim& d : dims)
-    if (d.known() && d.value() < 0)
-      fail(ErrorCode::malformed_model, "its shape is {}", text(dims));
+    if (d.known() && d.value() < 0) fail(ErrorCode::malformed_model, "its shape is {}", text(dims));
   return one(value == nullptr ? DType::f32 : *onnx::to_dtype(value->data_type), dims);
 }
 
@@ -109,7 +109,9 @@ Reasons check_range(const NodeContext& node) {
       fail(ErrorCode::malformed_model, "input {} has shape {}, wanted a scalar", i,
            text(node.input(i).dims));
     if (!node.known(i) && !node.constant_numbers(i))
-      reasons.push_back({fmt::format("its length needs input {}, which is not known before the model runs", i), ""});
+      reasons.push_back(
+          {fmt::format("its length needs input {}, which is not known before the model runs", i),
+           ""});
   }
   return reasons;
 }
@@ -153,23 +155,40 @@ void reference_range(const NodeContext&, References inputs, std::span<Array> out
 
 Cases cases_range() {
   const auto range = [](std::string name, DType type, double start, double limit, double delta) {
-    return node_case(std::move(name), "Range", 11,
-                     {constant(type, {}, {start}), constant(type, {}, {limit}),
-                      constant(type, {}, {delta})});
+    return node_case(
+        std::move(name), "Range", 11,
+        {constant(type, {}, {start}), constant(type, {}, {limit}), constant(type, {}, {delta})});
   };
   return {range("i64", DType::i64, 3, 40, 7), range("down", DType::i32, 10, -3, -4),
           range("nothing", DType::i64, 5, 5, 1), range("f32", DType::f32, 0.5, 3, 0.25),
           range("large", DType::i64, 0, 70000, 1)};
 }
 
-const Operator kEntries[] = {
-    {.name = "Constant", .since = 1, .inputs = {0, 0},
-     .attributes = "value value_float value_floats value_int value_ints value_string value_strings sparse_value",
-     .check = check_constant, .infer = infer_constant, .reference = reference_constant},
-    {.name = "ConstantOfShape", .since = 9, .attributes = "value", .check = check_fill,
-     .infer = infer_fill, .lower = lower_fill, .reference = reference_fill, .cases = cases_fill},
-    {.name = "Range", .since = 11, .inputs = {3, 3}, .attributes = "stash_type", .check = check_range, .infer = infer_range,
-     .lower = lower_range, .reference = reference_range, .cases = cases_range}};
+const Operator kEntries[] = {{.name = "Constant",
+                              .since = 1,
+                              .inputs = {0, 0},
+                              .attributes = "value value_float value_floats value_int value_ints "
+                                            "value_string value_strings sparse_value",
+                              .check = check_constant,
+                              .infer = infer_constant,
+                              .reference = reference_constant},
+                             {.name = "ConstantOfShape",
+                              .since = 9,
+                              .attributes = "value",
+                              .check = check_fill,
+                              .infer = infer_fill,
+                              .lower = lower_fill,
+                              .reference = reference_fill,
+                              .cases = cases_fill},
+                             {.name = "Range",
+                              .since = 11,
+                              .inputs = {3, 3},
+                              .attributes = "stash_type",
+                              .check = check_range,
+                              .infer = infer_range,
+                              .lower = lower_range,
+                              .reference = reference_range,
+                              .cases = cases_range}};
 
 }  // namespace
 

@@ -24,7 +24,8 @@ Reasons check(const NodeContext& node) {
   if (rank < 3 || node.rank(1) != rank)
     fail(ErrorCode::malformed_model, "input of rank {} and weights of rank {}", rank, node.rank(1));
   if (rank - 2 > kMostSpatial)
-    reasons.push_back({fmt::format("{} spatial axes are not served, {} are", rank - 2, kMostSpatial), ""});
+    reasons.push_back(
+        {fmt::format("{} spatial axes are not served, {} are", rank - 2, kMostSpatial), ""});
   for (const Dim& d : node.input(1).dims)
     if (!d.known()) {
       reasons.push_back({"the shape of its weights is not known", ""});
@@ -103,7 +104,9 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
   const int64_t in_group = f.inputs.value(), out_group = f.outputs.value();
   size_t i = 0;
   for_each(outputs[0].dims, [&](const Index& index) {
-    double sum = inputs.size() > 2 && inputs[2] != nullptr ? inputs[2]->data[static_cast<size_t>(index[1])] : 0;
+    double sum = inputs.size() > 2 && inputs[2] != nullptr
+                     ? inputs[2]->data[static_cast<size_t>(index[1])]
+                     : 0;
     const int64_t first = index[1] / out_group * in_group;
     for_each(f.taps, [&](const Index& tap) {
       const auto inside = window_index(f.axes, index.data() + 2, tap.data());
@@ -124,10 +127,12 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
 Cases cases() {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> x,
-                       std::vector<onnx::Dim> w, Attributes attributes, bool bias = false) -> Case& {
+                       std::vector<onnx::Dim> w, Attributes attributes,
+                       bool bias = false) -> Case& {
     std::vector<CaseInput> inputs{in(type, std::move(x)), in(type, w)};
     if (bias) inputs.push_back(in(type, {w[0]}));
-    cases.push_back(node_case(std::move(name), "Conv", 11, std::move(inputs), std::move(attributes)));
+    cases.push_back(
+        node_case(std::move(name), "Conv", 11, std::move(inputs), std::move(attributes)));
     cases.back().ulps = 32;
     return cases.back();
   };
@@ -138,28 +143,39 @@ Cases cases() {
   add("1x1", t, {2, 24, 5, 7}, {17, 24, 1, 1}, {}, true);
   add("stride 2", t, {1, 8, 11, 14}, {6, 8, 3, 3}, {pad1(), attr("strides", {2, 2})});
   add("1x1 stride 2", t, {1, 8, 9, 8}, {16, 8, 1, 1}, {attr("strides", {2, 2})});
-  add("first layer", t, {1, 3, 31, 33}, {8, 3, 7, 7}, {attr("pads", {3, 3, 3, 3}), attr("strides", {2, 2})}, true);
+  add("first layer", t, {1, 3, 31, 33}, {8, 3, 7, 7},
+      {attr("pads", {3, 3, 3, 3}), attr("strides", {2, 2})}, true);
   add("depthwise", t, {2, 13, 9, 8}, {13, 1, 3, 3}, {pad1(), attr("group", 13)}, true);
-  add("depthwise stride 2", t, {1, 16, 9, 8}, {16, 1, 5, 5}, {attr("pads", {2, 2, 2, 2}), attr("strides", {2, 2}), attr("group", 16)});
+  add("depthwise stride 2", t, {1, 16, 9, 8}, {16, 1, 5, 5},
+      {attr("pads", {2, 2, 2, 2}), attr("strides", {2, 2}), attr("group", 16)});
   add("depthwise times 2", t, {1, 5, 6, 7}, {10, 1, 3, 3}, {attr("group", 5)}, true);
   add("groups", t, {1, 12, 6, 7}, {8, 3, 3, 3}, {pad1(), attr("group", 4)}, true);
-  add("dilated", t, {1, 4, 11, 12}, {6, 4, 3, 3}, {attr("dilations", {2, 3}), attr("pads", {2, 1, 0, 3})});
-  add("same upper", t, {1, 4, 8, 7}, {6, 4, 3, 2}, {attr("auto_pad", "SAME_UPPER"), attr("strides", {2, 2})});
-  add("same lower", t, {1, 4, 8, 7}, {6, 4, 3, 2}, {attr("auto_pad", "SAME_LOWER"), attr("strides", {2, 2})});
+  add("dilated", t, {1, 4, 11, 12}, {6, 4, 3, 3},
+      {attr("dilations", {2, 3}), attr("pads", {2, 1, 0, 3})});
+  add("same upper", t, {1, 4, 8, 7}, {6, 4, 3, 2},
+      {attr("auto_pad", "SAME_UPPER"), attr("strides", {2, 2})});
+  add("same lower", t, {1, 4, 8, 7}, {6, 4, 3, 2},
+      {attr("auto_pad", "SAME_LOWER"), attr("strides", {2, 2})});
   add("valid", t, {1, 4, 8, 7}, {6, 4, 3, 2}, {attr("auto_pad", "VALID")});
   add("1-D", t, {2, 5, 19}, {7, 5, 4}, {attr("pads", {2, 1}), attr("strides", {3})}, true);
   add("3-D", t, {1, 3, 5, 6, 7}, {4, 3, 2, 3, 3}, {attr("pads", {0, 1, 1, 1, 1, 1})}, true);
   add("large", t, {1, 64, 28, 28}, {96, 64, 3, 3}, {pad1()}, true);
   add("large half", DType::f16, {1, 64, 14, 14}, {64, 64, 3, 3}, {pad1()}, true);
-  Case& live = add("symbolic", t, {"N", 3, "H", 8}, {4, 3, 3, 3}, {pad1(), attr("strides", {2, 1})});
+  Case& live =
+      add("symbolic", t, {"N", 3, "H", 8}, {4, 3, 3, 3}, {pad1(), attr("strides", {2, 1})});
   live.dims = {{"N", 2}, {"H", 9}};
   return cases;
 }
 
-const Operator kEntries[] = {
-    {.name = "Conv", .since = 1, .inputs = {2, 3},
-     .attributes = "auto_pad dilations group kernel_shape pads strides", .check = check,
-     .infer = infer, .lower = lower, .reference = reference, .cases = cases}};
+const Operator kEntries[] = {{.name = "Conv",
+                              .since = 1,
+                              .inputs = {2, 3},
+                              .attributes = "auto_pad dilations group kernel_shape pads strides",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases}};
 
 }  // namespace
 

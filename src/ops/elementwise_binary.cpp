@@ -30,21 +30,36 @@ struct Row {
 constexpr TypeSet kOrdered = kNumbers;
 
 constexpr Row kRows[] = {
-    {"Add", 7, kNumbers, false, plain<Function::add>, [](double x, double y) { return x + y; }, -9, 9, 1},
-    {"And", 7, kBool, false, plain<Function::bit_and>, [](double x, double y) { return flag(x != 0 && y != 0); }, 0, 1, 0},
-    {"BitwiseAnd", 18, kIntegers, false, plain<Function::bit_and>, [](double x, double y) { return number(word(x) & word(y)); }, 0, 100, 0},
-    {"BitwiseOr", 18, kIntegers, false, plain<Function::bit_or>, [](double x, double y) { return number(word(x) | word(y)); }, 0, 100, 0},
-    {"BitwiseXor", 18, kIntegers, false, plain<Function::bit_xor>, [](double x, double y) { return number(word(x) ^ word(y)); }, 0, 100, 0},
-    {"Div", 7, kNumbers, false, plain<Function::div>, [](double x, double y) { return x / y; }, 1, 9, 2},
-    {"Equal", 7, kAllTypes, true, plain<Function::eq>, [](double x, double y) { return flag(x == y); }, 0, 3, 0},
-    {"Greater", 7, kOrdered, true, greater, [](double x, double y) { return flag(x > y); }, -3, 3, 0},
-    {"GreaterOrEqual", 12, kOrdered, true, greater_or_equal, [](double x, double y) { return flag(x >= y); }, -3, 3, 0},
-    {"Less", 7, kOrdered, true, plain<Function::lt>, [](double x, double y) { return flag(x < y); }, -3, 3, 0},
-    {"LessOrEqual", 12, kOrdered, true, plain<Function::le>, [](double x, double y) { return flag(x <= y); }, -3, 3, 0},
-    {"Mul", 7, kNumbers, false, plain<Function::mul>, [](double x, double y) { return x * y; }, -9, 9, 1},
-    {"Or", 7, kBool, false, plain<Function::bit_or>, [](double x, double y) { return flag(x != 0 || y != 0); }, 0, 1, 0},
-    {"Sub", 7, kNumbers, false, plain<Function::sub>, [](double x, double y) { return x - y; }, -9, 9, 1},
-    {"Xor", 7, kBool, false, plain<Function::bit_xor>, [](double x, double y) { return flag((x != 0) != (y != 0)); }, 0, 1, 0},
+    {"Add", 7, kNumbers, false, plain<Function::add>, [](double x, double y) { return x + y; }, -9,
+     9, 1},
+    {"And", 7, kBool, false, plain<Function::bit_and>,
+     [](double x, double y) { return flag(x != 0 && y != 0); }, 0, 1, 0},
+    {"BitwiseAnd", 18, kIntegers, false, plain<Function::bit_and>,
+     [](double x, double y) { return number(word(x) & word(y)); }, 0, 100, 0},
+    {"BitwiseOr", 18, kIntegers, false, plain<Function::bit_or>,
+     [](double x, double y) { return number(word(x) | word(y)); }, 0, 100, 0},
+    {"BitwiseXor", 18, kIntegers, false, plain<Function::bit_xor>,
+     [](double x, double y) { return number(word(x) ^ word(y)); }, 0, 100, 0},
+    {"Div", 7, kNumbers, false, plain<Function::div>, [](double x, double y) { return x / y; }, 1,
+     9, 2},
+    {"Equal", 7, kAllTypes, true, plain<Function::eq>,
+     [](double x, double y) { return flag(x == y); }, 0, 3, 0},
+    {"Greater", 7, kOrdered, true, greater, [](double x, double y) { return flag(x > y); }, -3, 3,
+     0},
+    {"GreaterOrEqual", 12, kOrdered, true, greater_or_equal,
+     [](double x, double y) { return flag(x >= y); }, -3, 3, 0},
+    {"Less", 7, kOrdered, true, plain<Function::lt>, [](double x, double y) { return flag(x < y); },
+     -3, 3, 0},
+    {"LessOrEqual", 12, kOrdered, true, plain<Function::le>,
+     [](double x, double y) { return flag(x <= y); }, -3, 3, 0},
+    {"Mul", 7, kNumbers, false, plain<Function::mul>, [](double x, double y) { return x * y; }, -9,
+     9, 1},
+    {"Or", 7, kBool, false, plain<Function::bit_or>,
+     [](double x, double y) { return flag(x != 0 || y != 0); }, 0, 1, 0},
+    {"Sub", 7, kNumbers, false, plain<Function::sub>, [](double x, double y) { return x - y; }, -9,
+     9, 1},
+    {"Xor", 7, kBool, false, plain<Function::bit_xor>,
+     [](double x, double y) { return flag((x != 0) != (y != 0)); }, 0, 1, 0},
 };
 
 template <size_t I>
@@ -75,15 +90,16 @@ struct Entry {
     for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64,
                           DType::i8, DType::i16, DType::u32, DType::u64, DType::u8, DType::b1})
       if (row.types.has(t)) types.push_back(t);
-    Cases cases = binary_cases(row.name, std::max(row.since, int64_t{18}), types, row.low,
-                               row.high, row.ulps);
+    Cases cases = binary_cases(row.name, std::max(row.since, int64_t{18}), types, row.low, row.high,
+                               row.ulps);
     // Unsigned differences must not wrap, and negative quotients be cut toward zero.
     for (Case& c : cases)
-      if (is_unsigned_int(*onnx::to_dtype(c.model.graph.inputs[0].type.elem))) c.low = 0, c.high = row.name == "Sub" ? 0 : 9;
+      if (is_unsigned_int(*onnx::to_dtype(c.model.graph.inputs[0].type.elem)))
+        c.low = 0, c.high = row.name == "Sub" ? 0 : 9;
     if (row.name == "Div") {
-      cases.push_back(node_case("toward zero", "Div", 18,
-                                {given(DType::i32, {4}, {7, -7, 7, -7}),
-                                 given(DType::i32, {4}, {2, 2, -2, -2})}));
+      cases.push_back(node_case(
+          "toward zero", "Div", 18,
+          {given(DType::i32, {4}, {7, -7, 7, -7}), given(DType::i32, {4}, {2, 2, -2, -2})}));
       for (Case& c : cases)
         if (c.low == 0 && c.high == 9) c.low = 1;
     }

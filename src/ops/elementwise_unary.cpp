@@ -18,9 +18,7 @@ View sign(const View& x) {
 View reciprocal(const View& x) { return view::number(x.type(), 1) / x; }
 View softsign(const View& x) { return x / (apply1(Function::abs, x) + 1.0); }
 View is_nan(const View& x) { return apply2(Function::ne, x, x); }
-View absolute(const View& x) {
-  return is_unsigned_int(x.type()) ? x : apply1(Function::abs, x);
-}
+View absolute(const View& x) { return is_unsigned_int(x.type()) ? x : apply1(Function::abs, x); }
 /// The function alone.
 template <Function f>
 View plain(const View& x) {
@@ -48,14 +46,20 @@ constexpr Row kRows[] = {
     {"IsNaN", 9, kFloats, is_nan, [](double x) { return std::isnan(x) ? 1.0 : 0.0; }, -1, 1, 0},
     {"Log", 6, kFloats, plain<Function::log>, [](double x) { return std::log(x); }, 0.01, 50, 16},
     {"Neg", 6, kFloats | kSigned, plain<Function::neg>, [](double x) { return -x; }, -9, 9, 0},
-    {"Not", 1, kBool, plain<Function::bit_not>, [](double x) { return x != 0 ? 0.0 : 1.0; }, 0, 1, 0},
+    {"Not", 1, kBool, plain<Function::bit_not>, [](double x) { return x != 0 ? 0.0 : 1.0; }, 0, 1,
+     0},
     {"Reciprocal", 6, kFloats, reciprocal, [](double x) { return 1 / x; }, 0.1, 4, 2},
     {"Relu", 6, kFloats | kSigned, relu, [](double x) { return x < 0 ? 0 : x; }, -4, 4, 0},
-    {"Round", 11, kFloats, plain<Function::round_even>, [](double x) { return std::nearbyint(x); }, -5, 5, 0},
-    {"Sigmoid", 6, kFloats, plain<Function::sigmoid>, [](double x) { return 1 / (1 + std::exp(-x)); }, -9, 9, 16},
-    {"Sign", 9, kNumbers, sign, [](double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }, -2, 2, 0},
+    {"Round", 11, kFloats, plain<Function::round_even>, [](double x) { return std::nearbyint(x); },
+     -5, 5, 0},
+    {"Sigmoid", 6, kFloats, plain<Function::sigmoid>,
+     [](double x) { return 1 / (1 + std::exp(-x)); }, -9, 9, 16},
+    {"Sign", 9, kNumbers, sign, [](double x) { return x > 0   ? 1
+                                                      : x < 0 ? -1
+                                                              : x; }, -2, 2, 0},
     {"Sin", 7, kFloats, plain<Function::sin>, [](double x) { return std::sin(x); }, -20, 20, 16},
-    {"Softsign", 1, kFloats, softsign, [](double x) { return std::isinf(x) ? std::nan("") : x / (1 + std::fabs(x)); }, -5, 5, 4},
+    {"Softsign", 1, kFloats, softsign,
+     [](double x) { return std::isinf(x) ? std::nan("") : x / (1 + std::fabs(x)); }, -5, 5, 4},
     {"Sqrt", 6, kFloats, plain<Function::sqrt>, [](double x) { return std::sqrt(x); }, 0, 50, 2},
     {"Tanh", 6, kFloats, plain<Function::tanh>, [](double x) { return std::tanh(x); }, -5, 5, 16},
 };
@@ -78,10 +82,11 @@ struct Entry {
     const bool complement = node.node().op_type == "BitwiseNot";
     for (size_t i = 0; i < outputs[0].data.size(); i++) {
       const double x = inputs[0]->data[i];
-      outputs[0].data[i] = !complement ? row.reference(x)
-                           : is_unsigned_int(inputs[0]->type)
-                               ? std::ldexp(1, static_cast<int>(8 * size_of(inputs[0]->type))) - 1 - x
-                               : -1 - x;
+      outputs[0].data[i] =
+          !complement ? row.reference(x)
+          : is_unsigned_int(inputs[0]->type)
+              ? std::ldexp(1, static_cast<int>(8 * size_of(inputs[0]->type))) - 1 - x
+              : -1 - x;
     }
   }
   static Cases cases() {

@@ -54,7 +54,8 @@ class Elements {
     const Dims& dims = graph_[output.tensor].dims;
     const Dim total = product(dims);
     if (!total.known() || total.value() > kKnownLimit) return false;
-    Dims& stored = known_.try_emplace(output.tensor, static_cast<size_t>(total.value())).first->second;
+    Dims& stored =
+        known_.try_emplace(output.tensor, static_cast<size_t>(total.value())).first->second;
     std::vector<int64_t> index(axes.size(), 0);
     for (const Dim& element : elements) {
       int64_t at = 0;
@@ -126,7 +127,8 @@ void evaluate(const Operator& op, const NodeContext& node, std::vector<Value>& o
       continue;
     }
     const Value& v = node.input(i);
-    const TensorId id = builder.add_tensor(fmt::format("i{}", i), v.type, v.dims, core::Tensor::Role::input);
+    const TensorId id =
+        builder.add_tensor(fmt::format("i{}", i), v.type, v.dims, core::Tensor::Role::input);
     elements.set(id, *v.known);
     l.inputs.push_back(view::access(id, v.type, v.dims));
   }

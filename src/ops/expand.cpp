@@ -19,16 +19,16 @@ void lower(Lowering& l) { l.results[0] = view::broadcast(l.inputs[0], l.outputs[
 
 void reference(const NodeContext&, References inputs, std::span<Array> outputs) {
   size_t i = 0;
-  for_each(outputs[0].dims, [&](const Index& index) {
-    outputs[0].data[i++] = broadcast_at(*inputs[0], index);
-  });
+  for_each(outputs[0].dims,
+           [&](const Index& index) { outputs[0].data[i++] = broadcast_at(*inputs[0], index); });
 }
 
 Cases cases() {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> dims,
                        const std::vector<int64_t>& shape) {
-    cases.push_back(node_case(std::move(name), "Expand", 13, {in(type, std::move(dims)), list(shape)}));
+    cases.push_back(
+        node_case(std::move(name), "Expand", 13, {in(type, std::move(dims)), list(shape)}));
     cases.back().ulps = 0;
   };
   for (const DType t : {DType::f32, DType::f16, DType::i64, DType::u8, DType::b1})
@@ -40,8 +40,13 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {{.name = "Expand", .since = 8, .inputs = {2, 2}, .check = check,
-                              .infer = infer, .lower = lower, .reference = reference,
+const Operator kEntries[] = {{.name = "Expand",
+                              .since = 8,
+                              .inputs = {2, 2},
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
                               .cases = cases}};
 
 }  // namespace

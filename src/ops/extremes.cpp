@@ -43,9 +43,11 @@ void reference(const NodeContext&, References inputs, std::span<Array> outputs) 
 template <bool kLarger>
 Cases cases() {
   const std::string_view op = kLarger ? "Max" : "Min";
-  Cases cases = binary_cases(op, 13, {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u8},
-                             0, 9, 0);
-  cases.push_back(node_case("three", op, 13, {in(DType::f32, {3, 5}), in(DType::f32, {5}), in(DType::f32, {})}));
+  Cases cases = binary_cases(
+      op, 13, {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u8},
+      0, 9, 0);
+  cases.push_back(node_case("three", op, 13,
+                            {in(DType::f32, {3, 5}), in(DType::f32, {5}), in(DType::f32, {})}));
   cases.push_back(node_case("one", op, 13, {in(DType::f32, {3, 5})}));
   return cases;
 }

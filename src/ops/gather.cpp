@@ -83,7 +83,8 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
 Cases cases() {
   Cases cases;
   const auto add = [&](std::string name, CaseInput x, CaseInput indices, int64_t axis) -> Case& {
-    cases.push_back(node_case(std::move(name), "Gather", 13, {std::move(x), std::move(indices)}, {attr("axis", axis)}));
+    cases.push_back(node_case(std::move(name), "Gather", 13, {std::move(x), std::move(indices)},
+                              {attr("axis", axis)}));
     cases.back().ulps = 0;
     return cases.back();
   };
@@ -99,9 +100,15 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {{.name = "Gather", .since = 1, .inputs = {2, 2}, .attributes = "axis",
-                              .check = check, .infer = infer, .lower = lower,
-                              .reference = reference, .cases = cases}};
+const Operator kEntries[] = {{.name = "Gather",
+                              .since = 1,
+                              .inputs = {2, 2},
+                              .attributes = "axis",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases}};
 
 }  // namespace
 

@@ -19,10 +19,11 @@ Reasons check(const NodeContext& node) {
   want_type(reasons, node, 0, kFloats | TypeSet{DType::i32, DType::i64, DType::u32, DType::u64});
   same_type(node, {0, 1, 2});
   if (node.rank(0) != 2 || node.rank(1) != 2)
-    fail(ErrorCode::malformed_model, "operands have ranks {} and {}, wanted matrices",
-         node.rank(0), node.rank(1));
+    fail(ErrorCode::malformed_model, "operands have ranks {} and {}, wanted matrices", node.rank(0),
+         node.rank(1));
   const Form f = form_of(node);
-  if (!is_float(node.input(0).type) && (f.alpha != std::trunc(f.alpha) || f.beta != std::trunc(f.beta)))
+  if (!is_float(node.input(0).type) &&
+      (f.alpha != std::trunc(f.alpha) || f.beta != std::trunc(f.beta)))
     reasons.push_back({"alpha or beta of a product of integers is no whole number", ""});
   return reasons;
 }
@@ -51,8 +52,7 @@ void lower(Lowering& l) {
                        : l.core.contract(view::remap(l.inputs[0], a, dims),
                                          view::remap(l.inputs[1], b, dims), out, {inner});
   if (f.alpha != 1) y = y * f.alpha;
-  if (l.node.has(2) && f.beta != 0)
-    y = y + (f.beta == 1 ? l.inputs[2] : l.inputs[2] * f.beta);
+  if (l.node.has(2) && f.beta != 0) y = y + (f.beta == 1 ? l.inputs[2] : l.inputs[2] * f.beta);
   l.results[0] = y;
 }
 
@@ -67,7 +67,8 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
       sum += at(a, f.transposed_a ? Index{k, index[0]} : Index{index[0], k}) *
              at(b, f.transposed_b ? Index{index[1], k} : Index{k, index[1]});
     const bool added = inputs.size() > 2 && inputs[2] != nullptr;
-    outputs[0].data[i++] = f.alpha * sum + (added && f.beta != 0 ? f.beta * broadcast_at(*inputs[2], index) : 0);
+    outputs[0].data[i++] =
+        f.alpha * sum + (added && f.beta != 0 ? f.beta * broadcast_at(*inputs[2], index) : 0);
   });
 }
 
@@ -75,17 +76,22 @@ Cases cases() {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<CaseInput> inputs,
                        Attributes attributes) -> Case& {
-    cases.push_back(node_case(std::move(name), "Gemm", 13, std::move(inputs), std::move(attributes)));
+    cases.push_back(
+        node_case(std::move(name), "Gemm", 13, std::move(inputs), std::move(attributes)));
     cases.back().ulps = is_float(type) ? 32 : 0;
     return cases.back();
   };
   for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64})
     add(std::string(name(t)), t, {in(t, {5, 33}), in(t, {33, 7}), in(t, {7})}, {});
-  add("i32", DType::i32, {in(DType::i32, {5, 9}), in(DType::i32, {9, 7}), in(DType::i32, {1})}, {attr("alpha", 2.0f)}).high = 9;
+  add("i32", DType::i32, {in(DType::i32, {5, 9}), in(DType::i32, {9, 7}), in(DType::i32, {1})},
+      {attr("alpha", 2.0f)})
+      .high = 9;
   const DType t = DType::f32;
-  add("transposed", t, {in(t, {33, 5}), in(t, {7, 33}), in(t, {5, 1})}, {attr("transA", 1), attr("transB", 1)});
+  add("transposed", t, {in(t, {33, 5}), in(t, {7, 33}), in(t, {5, 1})},
+      {attr("transA", 1), attr("transB", 1)});
   add("linear", t, {in(t, {3, 64}), in(t, {40, 64}), in(t, {40})}, {attr("transB", 1)});
-  add("scaled", t, {in(t, {5, 9}), in(t, {9, 7}), in(t, {5, 7})}, {attr("alpha", 0.5f), attr("beta", -2.0f)});
+  add("scaled", t, {in(t, {5, 9}), in(t, {9, 7}), in(t, {5, 7})},
+      {attr("alpha", 0.5f), attr("beta", -2.0f)});
   add("no C", t, {in(t, {5, 9}), in(t, {9, 7})}, {});
   add("scalar C", t, {in(t, {5, 9}), in(t, {9, 7}), in(t, {})}, {});
   add("nothing inside", t, {in(t, {5, 0}), in(t, {0, 7}), in(t, {7})}, {});
@@ -93,9 +99,15 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {
-    {.name = "Gemm", .since = 7, .inputs = {2, 3}, .attributes = "alpha beta transA transB broadcast",
-     .check = check, .infer = infer, .lower = lower, .reference = reference, .cases = cases}};
+const Operator kEntries[] = {{.name = "Gemm",
+                              .since = 7,
+                              .inputs = {2, 3},
+                              .attributes = "alpha beta transA transB broadcast",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases}};
 
 }  // namespace
 

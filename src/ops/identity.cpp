@@ -20,7 +20,8 @@ Reasons check_dropout(const NodeContext& node) {
   }
   if (!node.has(2)) return reasons;
   const auto training = node.known_integers(2);
-  if (!training) reasons.push_back({"its training_mode is not known before the model runs", ""});
+  if (!training)
+    reasons.push_back({"its training_mode is not known before the model runs", ""});
   else if (training->size() != 1 || (*training)[0] != 0)
     reasons.push_back({"it is in training mode", "export the model for inference"});
   return reasons;
@@ -40,14 +41,26 @@ Cases cases_identity() {
   return unary_cases("Identity", 14, {DType::f32, DType::f16, DType::i64, DType::b1}, -9, 9, 0);
 }
 Cases cases_dropout() {
-  return {node_case("inference", "Dropout", 13, {in(DType::f32, {3, 5}), constant(DType::f32, {}, {0.5})}, {}, 2)};
+  return {node_case("inference", "Dropout", 13,
+                    {in(DType::f32, {3, 5}), constant(DType::f32, {}, {0.5})}, {}, 2)};
 }
 
-const Operator kEntries[] = {
-    {.name = "Dropout", .since = 7, .inputs = {1, 3}, .outputs = {1, 2}, .attributes = "ratio seed is_test",
-     .check = check_dropout, .infer = infer, .lower = lower, .reference = reference, .cases = cases_dropout},
-    {.name = "Identity", .since = 1, .infer = infer, .lower = lower, .reference = reference,
-     .cases = cases_identity}};
+const Operator kEntries[] = {{.name = "Dropout",
+                              .since = 7,
+                              .inputs = {1, 3},
+                              .outputs = {1, 2},
+                              .attributes = "ratio seed is_test",
+                              .check = check_dropout,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_dropout},
+                             {.name = "Identity",
+                              .since = 1,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_identity}};
 
 }  // namespace
 

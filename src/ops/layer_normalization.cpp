@@ -9,7 +9,9 @@ namespace {
 size_t axis_of(const NodeContext& node) {
   return node.axis(node.integer("axis", -1), node.rank(0));
 }
-double epsilon_of(const NodeContext& node) { return node.real("epsilon", static_cast<double>(1e-5f)); }
+double epsilon_of(const NodeContext& node) {
+  return node.real("epsilon", static_cast<double>(1e-5f));
+}
 
 /// The type of the statistics: none if it is not served.
 std::optional<DType> stash(const NodeContext& node) {
@@ -25,8 +27,9 @@ Reasons check(const NodeContext& node) {
   want_type(reasons, node, 0, kFloats);
   same_type(node, {0, 1, 2});
   if (!stash(node))
-    reasons.push_back({fmt::format("stash_type {} for {} is not served, float32 is", node.integer("stash_type", 1),
-                                   name(node.input(0).type)), ""});
+    reasons.push_back({fmt::format("stash_type {} for {} is not served, float32 is",
+                                   node.integer("stash_type", 1), name(node.input(0).type)),
+                       ""});
   return reasons;
 }
 
@@ -77,7 +80,8 @@ template <bool kCentred>
 void reference(const NodeContext& node, References inputs, std::span<Array> outputs) {
   const Array& x = *inputs[0];
   const size_t axis = axis_of(node);
-  const size_t n = count(std::vector<int64_t>(x.dims.begin() + static_cast<std::ptrdiff_t>(axis), x.dims.end()));
+  const size_t n =
+      count(std::vector<int64_t>(x.dims.begin() + static_cast<std::ptrdiff_t>(axis), x.dims.end()));
   std::vector<double> centre(x.data.size()), scale(x.data.size());
   for (size_t row = 0; n > 0 && row < x.data.size() / n; row++) {
     const double* first = x.data.data() + row * n;
@@ -101,16 +105,19 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
 Cases cases_of(std::string_view op, int64_t opset, bool bias) {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> dims,
-                       std::vector<onnx::Dim> scale, Attributes attributes = {}, size_t outputs = 1) -> Case& {
+                       std::vector<onnx::Dim> scale, Attributes attributes = {},
+                       size_t outputs = 1) -> Case& {
     std::vector<CaseInput> inputs{in(type, std::move(dims)), in(type, scale)};
     if (bias) inputs.push_back(in(type, scale));
-    cases.push_back(node_case(std::move(name), op, opset, std::move(inputs), std::move(attributes), outputs));
+    cases.push_back(
+        node_case(std::move(name), op, opset, std::move(inputs), std::move(attributes), outputs));
     cases.back().ulps = 24;
     cases.back().low = -2;
     cases.back().high = 3;
     return cases.back();
   };
-  for (const DType t : {DType::f32, DType::f16, DType::bf16}) add(std::string(name(t)), t, {3, 5, 33}, {33});
+  for (const DType t : {DType::f32, DType::f16, DType::bf16})
+    add(std::string(name(t)), t, {3, 5, 33}, {33});
   add("f64", DType::f64, {3, 5, 33}, {33}, {attr("stash_type", 11)});
   const DType t = DType::f32;
   add("two axes", t, {3, 4, 9}, {4, 9}, {attr("axis", 1)});
@@ -128,13 +135,25 @@ Cases cases_of(std::string_view op, int64_t opset, bool bias) {
 Cases cases() { return cases_of("LayerNormalization", 17, true); }
 Cases cases_rms() { return cases_of("RMSNormalization", 23, false); }
 
-const Operator kEntries[] = {
-    {.name = "LayerNormalization", .since = 17, .inputs = {2, 3}, .outputs = {1, 3},
-     .attributes = "axis epsilon stash_type", .check = check, .infer = infer,
-     .lower = lower<core::Rows::Kind::normalize>, .reference = reference<true>, .cases = cases},
-    {.name = "RMSNormalization", .since = 23, .inputs = {2, 2}, .attributes = "axis epsilon stash_type",
-     .check = check, .infer = infer, .lower = lower<core::Rows::Kind::rms>,
-     .reference = reference<false>, .cases = cases_rms}};
+const Operator kEntries[] = {{.name = "LayerNormalization",
+                              .since = 17,
+                              .inputs = {2, 3},
+                              .outputs = {1, 3},
+                              .attributes = "axis epsilon stash_type",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower<core::Rows::Kind::normalize>,
+                              .reference = reference<true>,
+                              .cases = cases},
+                             {.name = "RMSNormalization",
+                              .since = 23,
+                              .inputs = {2, 2},
+                              .attributes = "axis epsilon stash_type",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower<core::Rows::Kind::rms>,
+                              .reference = reference<false>,
+                              .cases = cases_rms}};
 
 }  // namespace
 

@@ -30,7 +30,8 @@ core::Data bytes_of(DType type, const Dims& numbers) {
 
 class Lowerer {
  public:
-  explicit Lowerer(const TypedGraph& typed) : typed_(typed), builder_(core_), views_(typed.values.size()) {}
+  explicit Lowerer(const TypedGraph& typed)
+      : typed_(typed), builder_(core_), views_(typed.values.size()) {}
 
   core::Graph run() {
     graph::require_served(typed_);
@@ -39,7 +40,8 @@ class Lowerer {
       const core::TensorId tensor =
           builder_.add_tensor(v.name, v.value.type, v.value.dims, core::Tensor::Role::input);
       core_.inputs.push_back(tensor);
-      views_[id] = view::access(tensor, v.value.type, v.value.dims);
+      // The value of an input that is part of the plan is a constant of it.
+      if (!replaceable(v.value)) views_[id] = view::access(tensor, v.value.type, v.value.dims);
     }
     for (const TypedNode& n : typed_.nodes) {
       try {
@@ -57,7 +59,8 @@ class Lowerer {
   void lower(const TypedNode& node) {
     const graph::NodeContext seen = context(typed_, node);
     graph::Lowering l{seen, builder_, {}, {}, {}};
-    for (const ValueId id : node.inputs) l.inputs.push_back(id == graph::kNoValue ? View{} : view_of(id));
+    for (const ValueId id : node.inputs)
+      l.inputs.push_back(id == graph::kNoValue ? View{} : view_of(id));
     for (const ValueId id : node.outputs)
       l.outputs.push_back(id == graph::kNoValue ? Value{} : typed_.values[id].value);
     l.results.resize(node.outputs.size());
@@ -74,8 +77,17 @@ class Lowerer {
             "{} lowers output {} to {} {}, inferred {} {}", node.op->name, i, name(result.type()),
             text(result.dims), name(wanted.type), text(wanted.dims));
       // What is known needs no run, even where a node makes it along with other outputs.
-      if (!replaceable(wanted)) views_[id] = result;
+      if (!replaceable(wanted)) views_[id] = kept(result, typed_.values[id].name);
     }
+  }
+
+  // What is computed is stored, so that no view grows with the depth of the model; passes put it
+  // together again. What is only moved stays a view.
+  View kept(const View& x, const std::string& name) {
+    if (x.root->kind != view::Node::Kind::apply || view::accesses(x).empty()) return x;
+    const View stored = builder_.store(x);
+    core_[stored.root->tensor].name = name;
+    return stored;
   }
 
   const View& view_of(ValueId id) {
@@ -89,7 +101,8 @@ class Lowerer {
     if (value.constant != nullptr) return constant_view(v);
     CHECK(value.known.has_value(), "value {} is used before it is made", v.name);
     const Dims& known = *value.known;
-    if (!known.empty() && std::all_of(known.begin(), known.end(), [&](const Dim& d) { return d == known[0]; }))
+    if (!known.empty() &&
+        std::all_of(known.begin(), known.end(), [&](const Dim& d) { return d == known[0]; }))
       return view::broadcast(number_view(value.type, known[0]), value.dims);
     if (std::all_of(known.begin(), known.end(), [](const Dim& d) { return d.known(); }))
       return builder_.constant(v.name, value.type, value.dims, bytes_of(value.type, known));
@@ -99,14 +112,16 @@ class Lowerer {
     View list = number_view(value.type, known.back());
     for (size_t i = known.size() - 1; i-- > 0;) {
       const View operands[] = {at, view::number(DType::i32, static_cast<double>(i))};
-      const View choice[] = {view::apply(Function::eq, operands), number_view(value.type, known[i]), list};
+      const View choice[] = {view::apply(Function::eq, operands), number_view(value.type, known[i]),
+                             list};
       list = view::apply(Function::select, choice);
     }
     return view::broadcast(list, value.dims);
   }
 
   static View number_view(DType type, const Dim& number) {
-    if (number.known()) return view::number_bits(type, graph::bits_of_integer(type, number.value()));
+    if (number.known())
+      return view::number_bits(type, graph::bits_of_integer(type, number.value()));
     return view::index(type, Affine::number(number), {});
   }
 

@@ -103,11 +103,13 @@ Cases cases() {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> a,
                        std::vector<onnx::Dim> b) -> Case& {
-    cases.push_back(node_case(std::move(name), "MatMul", 13, {in(type, std::move(a)), in(type, std::move(b))}));
+    cases.push_back(
+        node_case(std::move(name), "MatMul", 13, {in(type, std::move(a)), in(type, std::move(b))}));
     cases.back().ulps = 32;
     return cases.back();
   };
-  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64}) add(std::string(name(t)), t, {5, 33}, {33, 7});
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64})
+    add(std::string(name(t)), t, {5, 33}, {33, 7});
   for (const DType t : {DType::i32, DType::i64, DType::u32}) {
     add(std::string(name(t)), t, {5, 9}, {9, 7}).high = 9;
     cases.back().low = is_unsigned_int(t) ? 0 : -9;
@@ -124,20 +126,28 @@ Cases cases() {
   add("edges", DType::f32, {129, 65}, {65, 131});
   add("large", DType::f32, {197, 768}, {768, 256});
   add("large half", DType::f16, {128, 512}, {512, 192});
-  Case weights = node_case("weights", "MatMul", 13, {in(DType::f32, {37, 24}), constant(DType::f32, {24, 3}, [] {
-    std::vector<double> w(72);
-    for (size_t i = 0; i < w.size(); i++) w[i] = std::sin(static_cast<double>(i));
-    return w;
-  }())});
+  Case weights = node_case("weights", "MatMul", 13,
+                           {in(DType::f32, {37, 24}), constant(DType::f32, {24, 3}, [] {
+                              std::vector<double> w(72);
+                              for (size_t i = 0; i < w.size(); i++)
+                                w[i] = std::sin(static_cast<double>(i));
+                              return w;
+                            }())});
   cases.push_back(std::move(weights));
-  Case live = node_case("symbolic", "MatMul", 13, {in(DType::f32, {2, "N", 16}), in(DType::f32, {2, 16, "M"})});
+  Case live = node_case("symbolic", "MatMul", 13,
+                        {in(DType::f32, {2, "N", 16}), in(DType::f32, {2, 16, "M"})});
   live.dims = {{"N", 5}, {"M", 11}};
   cases.push_back(std::move(live));
   return cases;
 }
 
-const Operator kEntries[] = {{.name = "MatMul", .since = 1, .inputs = {2, 2}, .check = check,
-                              .infer = infer, .lower = lower, .reference = reference,
+const Operator kEntries[] = {{.name = "MatMul",
+                              .since = 1,
+                              .inputs = {2, 2},
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
                               .cases = cases}};
 
 }  // namespace

@@ -12,7 +12,8 @@ struct Pads {
 Pads pads_of(const NodeContext& node) {
   const Dims& dims = node.input(0).dims;
   const bool old = node.opset() < 11;
-  const std::vector<int64_t> pads = old ? node.integers("pads", {}) : known_numbers(node, 1, "its pads");
+  const std::vector<int64_t> pads =
+      old ? node.integers("pads", {}) : known_numbers(node, 1, "its pads");
   std::vector<size_t> axes = all_axes(dims.size());
   if (node.has(3)) axes = node.axes(known_numbers(node, 3, "its axes"), dims.size());
   if (pads.size() != 2 * axes.size())
@@ -52,8 +53,8 @@ std::vector<Value> infer(const NodeContext& node) {
 
 void lower(Lowering& l) {
   const Pads p = pads_of(l.node);
-  l.results[0] = view::pad(l.inputs[0], p.before, p.dims,
-                           graph::bits_of(l.inputs[0].type(), fill_of(l.node)));
+  l.results[0] =
+      view::pad(l.inputs[0], p.before, p.dims, graph::bits_of(l.inputs[0].type(), fill_of(l.node)));
 }
 
 void reference(const NodeContext& node, References inputs, std::span<Array> outputs) {
@@ -86,11 +87,23 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {
-    {.name = "Pad", .since = 2, .until = 10, .attributes = "mode pads value", .check = check,
-     .infer = infer, .lower = lower, .reference = reference},
-    {.name = "Pad", .since = 11, .inputs = {2, 4}, .attributes = "mode", .check = check,
-     .infer = infer, .lower = lower, .reference = reference, .cases = cases}};
+const Operator kEntries[] = {{.name = "Pad",
+                              .since = 2,
+                              .until = 10,
+                              .attributes = "mode pads value",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference},
+                             {.name = "Pad",
+                              .since = 11,
+                              .inputs = {2, 4},
+                              .attributes = "mode",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases}};
 
 }  // namespace
 

@@ -21,7 +21,8 @@ Reasons check_rank(const NodeContext& node, TypeSet types) {
   const size_t rank = node.rank(0);
   if (rank < 3) fail(ErrorCode::malformed_model, "an input of rank {} has no spatial axes", rank);
   if (rank - 2 > kMostSpatial)
-    reasons.push_back({fmt::format("{} spatial axes are not served, {} are", rank - 2, kMostSpatial), ""});
+    reasons.push_back(
+        {fmt::format("{} spatial axes are not served, {} are", rank - 2, kMostSpatial), ""});
   return reasons;
 }
 
@@ -98,13 +99,19 @@ Reasons check_average(const NodeContext& node) { return check_rank(node, kFloats
 View taps_counted(const WindowAxis& a, bool include_pads, const Dims& dims, size_t position) {
   const Dim low = include_pads ? Dim(0) - a.before : Dim(0);
   const Dim high = include_pads ? a.in + a.after : a.in;  // first index beyond
-  if ((include_pads && !a.overhang) || !a.guarded()) return view::number(DType::i32, static_cast<double>(a.taps), dims);
-  const auto number = [&](const Dim& d) { return view::index(DType::i32, Affine::number(d), dims); };
+  if ((include_pads && !a.overhang) || !a.guarded())
+    return view::number(DType::i32, static_cast<double>(a.taps), dims);
+  const auto number = [&](const Dim& d) {
+    return view::index(DType::i32, Affine::number(d), dims);
+  };
   const auto div_up = [&](const View& x) {  // x >= 0
-    return a.dilation == 1 ? x : (x + static_cast<double>(a.dilation - 1)) / static_cast<double>(a.dilation);
+    return a.dilation == 1
+               ? x
+               : (x + static_cast<double>(a.dilation - 1)) / static_cast<double>(a.dilation);
   };
   // Taps with low <= start + tap * dilation < high: from the first that is inside to the last.
-  const View start = view::index(DType::i32, Affine::axis(position, a.stride, Dim(0) - a.before), dims);
+  const View start =
+      view::index(DType::i32, Affine::axis(position, a.stride, Dim(0) - a.before), dims);
   const View first = div_up(apply2(Function::max, number(low) - start, number(0)));
   const View beyond = div_up(apply2(Function::max, number(high) - start, number(0)));
   return apply2(Function::min, beyond, number(a.taps)) - first;
@@ -115,13 +122,14 @@ void lower_average(Lowering& l) {
   const bool include = l.node.integer("count_include_pad", 0) != 0;
   const DType type = l.inputs[0].type(), sum_type = wide(type);
   const Dims& out = l.outputs[0].dims;
-  const View sum = l.core.reduce(core::Reduce::Kind::sum,
-                                 view::cast(window_view(l.inputs[0], axes, 0), sum_type), out,
-                                 taps_of(axes));
+  const View sum =
+      l.core.reduce(core::Reduce::Kind::sum,
+                    view::cast(window_view(l.inputs[0], axes, 0), sum_type), out, taps_of(axes));
   View counted = taps_counted(axes[0], include, out, 2);
   for (size_t i = 1; i < axes.size(); i++)
     counted = counted * taps_counted(axes[i], include, out, 2 + i);
-  const bool always_all = include ? std::none_of(axes.begin(), axes.end(), [](const WindowAxis& a) { return a.overhang; })
+  const bool always_all = include ? std::none_of(axes.begin(), axes.end(),
+                                                 [](const WindowAxis& a) { return a.overhang; })
                                   : !guarded(axes);
   double all = 1;
   for (const WindowAxis& a : axes) all *= static_cast<double>(a.taps);
@@ -192,8 +200,10 @@ void reference_global(const NodeContext&, References inputs, std::span<Array> ou
     double result = kAverage ? 0 : -std::numeric_limits<double>::infinity();
     for (size_t k = 0; k < n; k++) {
       const double x = inputs[0]->data[i * n + k];
-      if (kAverage) result += x;
-      else if (x > result || std::isnan(x)) result = x;
+      if (kAverage)
+        result += x;
+      else if (x > result || std::isnan(x))
+        result = x;
     }
     outputs[0].data[i] = kAverage ? result / static_cast<double>(n) : result;
   }
@@ -205,36 +215,46 @@ Cases window_cases(std::string_view op, double ulps) {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> x,
                        Attributes attributes) -> Case& {
-    cases.push_back(node_case(std::move(name), op, 12, {in(type, std::move(x))}, std::move(attributes)));
+    cases.push_back(
+        node_case(std::move(name), op, 12, {in(type, std::move(x))}, std::move(attributes)));
     cases.back().ulps = ulps;
     return cases.back();
   };
   const auto taps = [](int64_t n) { return attr("kernel_shape", {n, n}); };
-  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64}) add(std::string(name(t)), t, {2, 3, 7, 9}, {taps(2)});
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64})
+    add(std::string(name(t)), t, {2, 3, 7, 9}, {taps(2)});
   const DType t = DType::f32;
   add("stem", t, {1, 5, 15, 16}, {taps(3), attr("strides", {2, 2}), attr("pads", {1, 1, 1, 1})});
   add("ceil", t, {1, 3, 8, 9}, {taps(3), attr("strides", {2, 2}), attr("ceil_mode", 1)});
-  add("ceil with pads", t, {1, 3, 7, 6}, {taps(3), attr("strides", {2, 2}), attr("pads", {1, 1, 1, 1}), attr("ceil_mode", 1)});
-  add("same upper", t, {1, 3, 8, 7}, {taps(3), attr("strides", {2, 2}), attr("auto_pad", "SAME_UPPER")});
+  add("ceil with pads", t, {1, 3, 7, 6},
+      {taps(3), attr("strides", {2, 2}), attr("pads", {1, 1, 1, 1}), attr("ceil_mode", 1)});
+  add("same upper", t, {1, 3, 8, 7},
+      {taps(3), attr("strides", {2, 2}), attr("auto_pad", "SAME_UPPER")});
   add("same lower", t, {1, 3, 8, 7}, {taps(2), attr("auto_pad", "SAME_LOWER")});
   add("uneven pads", t, {1, 3, 8, 7}, {taps(3), attr("pads", {2, 0, 1, 1})});
   add("1-D", t, {2, 3, 19}, {attr("kernel_shape", {4}), attr("strides", {3})});
   add("3-D", t, {1, 2, 5, 6, 7}, {attr("kernel_shape", {2, 3, 2}), attr("strides", {2, 2, 1})});
-  add("large", t, {1, 64, 112, 112}, {taps(3), attr("strides", {2, 2}), attr("pads", {1, 1, 1, 1})});
-  Case& live = add("symbolic", t, {"N", 3, "H", 8}, {taps(3), attr("pads", {1, 1, 1, 1}), attr("strides", {2, 1})});
+  add("large", t, {1, 64, 112, 112},
+      {taps(3), attr("strides", {2, 2}), attr("pads", {1, 1, 1, 1})});
+  Case& live = add("symbolic", t, {"N", 3, "H", 8},
+                   {taps(3), attr("pads", {1, 1, 1, 1}), attr("strides", {2, 1})});
   live.dims = {{"N", 2}, {"H", 9}};
   return cases;
 }
 
 Cases cases_max() {
   Cases cases = window_cases("MaxPool", 0);
-  cases.push_back(node_case("dilated", "MaxPool", 12, {in(DType::f32, {1, 3, 9, 8})},
-                            {attr("kernel_shape", {3, 2}), attr("dilations", {2, 3}), attr("pads", {1, 1, 1, 1})}));
-  cases.push_back(node_case("u8", "MaxPool", 12, {in(DType::u8, {1, 3, 9, 8})}, {attr("kernel_shape", {3, 2})}));
+  cases.push_back(node_case(
+      "dilated", "MaxPool", 12, {in(DType::f32, {1, 3, 9, 8})},
+      {attr("kernel_shape", {3, 2}), attr("dilations", {2, 3}), attr("pads", {1, 1, 1, 1})}));
+  cases.push_back(node_case("u8", "MaxPool", 12, {in(DType::u8, {1, 3, 9, 8})},
+                            {attr("kernel_shape", {3, 2})}));
   cases.back().low = 0, cases.back().high = 200;
-  cases.push_back(node_case("i8", "MaxPool", 12, {in(DType::i8, {1, 3, 9, 8})}, {attr("kernel_shape", {3, 2}), attr("pads", {1, 1, 1, 1})}));
+  cases.push_back(node_case("i8", "MaxPool", 12, {in(DType::i8, {1, 3, 9, 8})},
+                            {attr("kernel_shape", {3, 2}), attr("pads", {1, 1, 1, 1})}));
   cases.back().low = -100, cases.back().high = -90;
-  cases.push_back(node_case("specials", "MaxPool", 12, {in(DType::f32, {1, 2, 9, 11})}, {attr("kernel_shape", {2, 2})}));
+  cases.push_back(node_case("specials", "MaxPool", 12, {in(DType::f32, {1, 2, 9, 11})},
+                            {attr("kernel_shape", {2, 2})}));
   cases.back().specials = true;
   return cases;
 }
@@ -249,8 +269,10 @@ Cases cases_average() {
     cases.push_back(std::move(c));
   }
   for (const int64_t include : {0, 1})
-    cases.push_back(node_case(fmt::format("dilated, pads counted {}", include), "AveragePool", 19, {in(DType::f32, {1, 3, 9, 8})},
-                              {attr("kernel_shape", {3, 2}), attr("dilations", {2, 3}), attr("pads", {2, 1, 1, 1}), attr("count_include_pad", include)}));
+    cases.push_back(node_case(fmt::format("dilated, pads counted {}", include), "AveragePool", 19,
+                              {in(DType::f32, {1, 3, 9, 8})},
+                              {attr("kernel_shape", {3, 2}), attr("dilations", {2, 3}),
+                               attr("pads", {2, 1, 1, 1}), attr("count_include_pad", include)}));
   return cases;
 }
 
@@ -263,20 +285,45 @@ Cases cases_global() {
   }
   cases.push_back(node_case("1-D", op, 1, {in(DType::f32, {2, 5, 70})}));
   cases.push_back(node_case("large", op, 1, {in(DType::f32, {1, 130, 56, 57})}));
-  if (!kAverage) cases.push_back(node_case("specials", op, 1, {in(DType::f32, {1, 5, 3})})), cases.back().specials = true;
+  if (!kAverage)
+    cases.push_back(node_case("specials", op, 1, {in(DType::f32, {1, 5, 3})})),
+        cases.back().specials = true;
   for (Case& c : cases) c.ulps = kAverage ? 8 : 0;
   return cases;
 }
 
 const Operator kEntries[] = {
-    {.name = "AveragePool", .since = 1, .attributes = "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
-     .check = check_average, .infer = infer, .lower = lower_average, .reference = reference_average, .cases = cases_average},
-    {.name = "GlobalAveragePool", .since = 1, .check = check_global, .infer = infer_global, .lower = lower_global<true>,
-     .reference = reference_global<true>, .cases = cases_global<true>},
-    {.name = "GlobalMaxPool", .since = 1, .check = check_global, .infer = infer_global, .lower = lower_global<false>,
-     .reference = reference_global<false>, .cases = cases_global<false>},
-    {.name = "MaxPool", .since = 1, .outputs = {1, 2}, .attributes = "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
-     .check = check_max, .infer = infer_max, .lower = lower_max, .reference = reference_max, .cases = cases_max}};
+    {.name = "AveragePool",
+     .since = 1,
+     .attributes = "auto_pad ceil_mode count_include_pad dilations kernel_shape pads strides",
+     .check = check_average,
+     .infer = infer,
+     .lower = lower_average,
+     .reference = reference_average,
+     .cases = cases_average},
+    {.name = "GlobalAveragePool",
+     .since = 1,
+     .check = check_global,
+     .infer = infer_global,
+     .lower = lower_global<true>,
+     .reference = reference_global<true>,
+     .cases = cases_global<true>},
+    {.name = "GlobalMaxPool",
+     .since = 1,
+     .check = check_global,
+     .infer = infer_global,
+     .lower = lower_global<false>,
+     .reference = reference_global<false>,
+     .cases = cases_global<false>},
+    {.name = "MaxPool",
+     .since = 1,
+     .outputs = {1, 2},
+     .attributes = "auto_pad ceil_mode dilations kernel_shape pads storage_order strides",
+     .check = check_max,
+     .infer = infer_max,
+     .lower = lower_max,
+     .reference = reference_max,
+     .cases = cases_max}};
 
 }  // namespace
 

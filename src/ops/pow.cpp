@@ -43,8 +43,8 @@ void lower(Lowering& l) {
     return;
   }
   const DType in = l.inputs[1].type() == DType::f64 ? DType::f64 : wide(type);
-  l.results[0] = view::cast(
-      apply2(Function::pow, view::cast(x, in), view::cast(l.inputs[1], in)), type);
+  l.results[0] =
+      view::cast(apply2(Function::pow, view::cast(x, in), view::cast(l.inputs[1], in)), type);
 }
 
 void reference(const NodeContext&, References inputs, std::span<Array> outputs) {
@@ -81,8 +81,13 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {{.name = "Pow", .since = 7, .inputs = {2, 2}, .check = check,
-                              .infer = infer, .lower = lower, .reference = reference,
+const Operator kEntries[] = {{.name = "Pow",
+                              .since = 7,
+                              .inputs = {2, 2},
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
                               .cases = cases}};
 
 }  // namespace

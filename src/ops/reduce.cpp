@@ -24,7 +24,6 @@ struct Row {
 View same(const View& x) { return x; }
 View absolute(const View& x) { return is_unsigned_int(x.type()) ? x : apply1(Function::abs, x); }
 View square(const View& x) { return x * x; }
-View exponential(const View& x) { return apply1(Function::exp, x); }
 View same_after(const View& x, const Dim&) { return x; }
 View root(const View& x, const Dim&) { return apply1(Function::sqrt, x); }
 View logarithm(const View& x, const Dim&) { return apply1(Function::log, x); }
@@ -37,18 +36,26 @@ double larger_of(double s, double x) { return std::isnan(s) || x <= s ? s : x; }
 double smaller_of(double s, double x) { return std::isnan(s) || x >= s ? s : x; }
 
 constexpr TypeSet kSums = kFloats | TypeSet{DType::i32, DType::i64, DType::u32, DType::u64};
-constexpr TypeSet kExtremes = kSums | TypeSet{DType::i8, DType::u8};
+constexpr TypeSet kExtremes = kSums | TypeSet{DType::i8, DType::u8, DType::b1};
 
 constexpr Row kRows[] = {
-    {"ReduceL1", 18, kSums, Kind::sum, absolute, same_after, zero, [](double s, double x) { return s + std::fabs(x); }, finish_same},
-    {"ReduceL2", 18, kFloats, Kind::sum, square, root, zero, [](double s, double x) { return s + x * x; }, [](double s, double) { return std::sqrt(s); }},
-    {"ReduceLogSum", 18, kFloats, Kind::sum, same, logarithm, zero, sum, [](double s, double) { return std::log(s); }},
-    {"ReduceMax", 18, kExtremes, Kind::max, same, same_after, [] { return -HUGE_VAL; }, larger_of, finish_same},
-    {"ReduceMean", 18, kSums, Kind::sum, same, mean, zero, sum, [](double s, double n) { return s / n; }},
-    {"ReduceMin", 18, kExtremes, Kind::min, same, same_after, [] { return HUGE_VAL; }, smaller_of, finish_same},
-    {"ReduceProd", 18, kSums, Kind::product, same, same_after, [] { return 1.0; }, [](double s, double x) { return s * x; }, finish_same},
+    {"ReduceL1", 18, kSums, Kind::sum, absolute, same_after, zero,
+     [](double s, double x) { return s + std::fabs(x); }, finish_same},
+    {"ReduceL2", 18, kFloats, Kind::sum, square, root, zero,
+     [](double s, double x) { return s + x * x; }, [](double s, double) { return std::sqrt(s); }},
+    {"ReduceLogSum", 18, kFloats, Kind::sum, same, logarithm, zero, sum,
+     [](double s, double) { return std::log(s); }},
+    {"ReduceMax", 18, kExtremes, Kind::max, same, same_after, [] { return -HUGE_VAL; }, larger_of,
+     finish_same},
+    {"ReduceMean", 18, kSums, Kind::sum, same, mean, zero, sum,
+     [](double s, double n) { return s / n; }},
+    {"ReduceMin", 18, kExtremes, Kind::min, same, same_after, [] { return HUGE_VAL; }, smaller_of,
+     finish_same},
+    {"ReduceProd", 18, kSums, Kind::product, same, same_after, [] { return 1.0; },
+     [](double s, double x) { return s * x; }, finish_same},
     {"ReduceSum", 13, kSums, Kind::sum, same, same_after, zero, sum, finish_same},
-    {"ReduceSumSquare", 18, kSums, Kind::sum, square, same_after, zero, [](double s, double x) { return s + x * x; }, finish_same},
+    {"ReduceSumSquare", 18, kSums, Kind::sum, square, same_after, zero,
+     [](double s, double x) { return s + x * x; }, finish_same},
 };
 
 struct Form {
@@ -72,6 +79,17 @@ template <size_t I>
 struct Entry {
   static constexpr const Row& row = kRows[I / 2];
   static constexpr bool kAxesInput = I % 2 == 1;
+
+  /// The extremes of bools are and, or.
+  static Kind kind_for(DType type) {
+    if (type != DType::b1) return row.kind;
+    return row.kind == Kind::max ? Kind::any : Kind::all;
+  }
+
+  static double identity(DType type) {
+    if (type == DType::b1) return row.kind == Kind::max ? 0 : 1;
+    return row.start();
+  }
 
   static Reasons check(const NodeContext& node) {
     Reasons reasons;
@@ -99,14 +117,15 @@ struct Entry {
     std::vector<size_t> order;
     Dims kept, reduced;
     for (size_t a = 0; a < x.rank(); a++)
-      if (std::find(f.axes.begin(), f.axes.end(), a) == f.axes.end()) order.push_back(a), kept.push_back(x.dims[a]);
+      if (std::find(f.axes.begin(), f.axes.end(), a) == f.axes.end())
+        order.push_back(a), kept.push_back(x.dims[a]);
     std::vector<size_t> axes = f.axes;
     std::sort(axes.begin(), axes.end());
     for (const size_t a : axes) order.push_back(a), reduced.push_back(x.dims[a]);
     View y = reduced.empty() ? x
              : product(reduced).is(0)
-                 ? view::number(x.type(), row.start(), kept)
-                 : l.core.reduce(row.kind, view::permute(x, order), kept, reduced);
+                 ? view::number(x.type(), identity(type), kept)
+                 : l.core.reduce(kind_for(type), view::permute(x, order), kept, reduced);
     y = row.after(y, product(reduced));
     l.results[0] = view::cast(l.core.reshape(y, l.outputs[0].dims), type);
   }
@@ -127,7 +146,9 @@ struct Entry {
       double& sum_so_far = out.data[offset(kept, to)];
       sum_so_far = row.add(sum_so_far, at(*inputs[0], index));
     });
-    const double n = out.data.empty() ? 0 : static_cast<double>(inputs[0]->data.size()) / static_cast<double>(out.data.size());
+    const double n = out.data.empty() ? 0
+                                      : static_cast<double>(inputs[0]->data.size()) /
+                                            static_cast<double>(out.data.size());
     for (double& y : out.data) {
       y = row.finish(y, n);
       if (!is_float(out.type)) y = std::trunc(y);
@@ -139,18 +160,24 @@ struct Entry {
     const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> dims,
                          const std::vector<int64_t>& axes, Attributes attributes = {}) -> Case& {
       std::vector<CaseInput> inputs{in(type, std::move(dims))};
-      if (kAxesInput) inputs.push_back(list(axes));
-      else attributes.push_back(attr("axes", axes));
-      cases.push_back(node_case(std::move(name), row.name, kAxesInput ? row.axes_input : 11, std::move(inputs), std::move(attributes)));
+      if (kAxesInput)
+        inputs.push_back(list(axes));
+      else
+        attributes.push_back(attr("axes", axes));
+      cases.push_back(node_case(std::move(name), row.name, kAxesInput ? row.axes_input : 11,
+                                std::move(inputs), std::move(attributes)));
       Case& c = cases.back();
       const bool exact = row.kind == Kind::max || row.kind == Kind::min;
       c.ulps = exact || !is_float(type) ? 0 : 16;
       c.low = row.after == logarithm ? 0.1 : is_unsigned_int(type) ? 1 : is_float(type) ? -1 : -5;
-      if (row.kind == Kind::product && !is_float(type)) c.low = 1, c.high = 2;
-      else if (!is_float(type)) c.high = 5;
+      if (row.kind == Kind::product && !is_float(type))
+        c.low = 1, c.high = 2;
+      else if (!is_float(type))
+        c.high = 5;
       return c;
     };
-    for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64, DType::u32, DType::i8})
+    for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i32, DType::i64,
+                          DType::u32, DType::i8, DType::b1})
       if (row.types.has(t)) add(std::string(name(t)), t, {3, 5, 7}, {-1});
     const DType t = DType::f32;
     add("first", t, {7, 3, 5}, {0});
@@ -159,7 +186,8 @@ struct Entry {
     add("unit axis", t, {3, 1, 5}, {1});
     if (kAxesInput) {
       add("all", t, {3, 5}, {}, {attr("keepdims", 0)});
-      if (row.after == same_after && row.before == same) add("nothing", t, {3, 5}, {}, {attr("noop_with_empty_axes", 1)});
+      if (row.after == same_after && row.before == same)
+        add("nothing", t, {3, 5}, {}, {attr("noop_with_empty_axes", 1)});
       if (row.name != "ReduceMean") add("empty", t, {3, 0}, {1});
       add("no results", t, {0, 3}, {1});
       if (row.kind != Kind::product) {
@@ -167,7 +195,8 @@ struct Entry {
         add("columns", t, {517, 131}, {0});
       }
     }
-    if (row.kind == Kind::max || row.kind == Kind::min) add("specials", t, {6, 4}, {1}).specials = true;
+    if (row.kind == Kind::max || row.kind == Kind::min)
+      add("specials", t, {6, 4}, {1}).specials = true;
     return cases;
   }
 

@@ -14,8 +14,7 @@ Dim missing_dim(const Dims& from, const Dims& rest) {
   if (d * others == elements) return d;
   if (elements.known() && others.known())
     fail(ErrorCode::malformed_model, "{} elements do not fill {}", elements.value(), text(rest));
-  fail(ErrorCode::refused, "it is not known whether {} divides {}", others.text(),
-       elements.text());
+  fail(ErrorCode::refused, "it is not known whether {} divides {}", others.text(), elements.text());
 }
 
 Dims reshape_dims(const NodeContext& node, const Dims& shape) {
@@ -99,8 +98,8 @@ std::vector<Value> infer_squeeze(const NodeContext& node) {
 
 std::vector<Value> infer_unsqueeze(const NodeContext& node) {
   const Dims& dims = node.input(0).dims;
-  const size_t added = node.has(1) ? known_numbers(node, 1, "its axes").size()
-                                   : node.integers("axes", {}).size();
+  const size_t added =
+      node.has(1) ? known_numbers(node, 1, "its axes").size() : node.integers("axes", {}).size();
   const size_t rank = dims.size() + added;
   const std::vector<size_t> axes = axes_of(node, 1, rank, {});
   Dims result;
@@ -119,8 +118,8 @@ Cases cases_reshape() {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> dims,
                        const std::vector<int64_t>& shape, Attributes attributes = {}) -> Case& {
-    cases.push_back(node_case(std::move(name), "Reshape", 14, {in(type, std::move(dims)), list(shape)},
-                              std::move(attributes)));
+    cases.push_back(node_case(std::move(name), "Reshape", 14,
+                              {in(type, std::move(dims)), list(shape)}, std::move(attributes)));
     cases.back().ulps = 0;
     return cases.back();
   };
@@ -153,22 +152,59 @@ Cases cases_unsqueeze() {
           node_case("scalar", "Unsqueeze", 13, {in(DType::i64, {}), list({0})})};
 }
 
-const Operator kEntries[] = {
-    {.name = "Flatten", .since = 1, .attributes = "axis", .infer = infer_flatten, .lower = lower,
-     .reference = reference, .cases = cases_flatten},
-    {.name = "Reshape", .since = 1, .until = 4, .attributes = "shape consumed_inputs", .infer = infer_reshape,
-     .lower = lower, .reference = reference},
-    {.name = "Reshape", .since = 5, .inputs = {2, 2}, .attributes = "allowzero",
-     .check = check_reshape, .infer = infer_reshape, .lower = lower, .reference = reference,
-     .cases = cases_reshape},
-    {.name = "Squeeze", .since = 1, .until = 12, .attributes = "axes", .infer = infer_squeeze,
-     .lower = lower, .reference = reference},
-    {.name = "Squeeze", .since = 13, .inputs = {1, 2}, .check = check_axes, .infer = infer_squeeze,
-     .lower = lower, .reference = reference, .cases = cases_squeeze},
-    {.name = "Unsqueeze", .since = 1, .until = 12, .attributes = "axes", .infer = infer_unsqueeze,
-     .lower = lower, .reference = reference},
-    {.name = "Unsqueeze", .since = 13, .inputs = {2, 2}, .check = check_axes,
-     .infer = infer_unsqueeze, .lower = lower, .reference = reference, .cases = cases_unsqueeze}};
+const Operator kEntries[] = {{.name = "Flatten",
+                              .since = 1,
+                              .attributes = "axis",
+                              .infer = infer_flatten,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_flatten},
+                             {.name = "Reshape",
+                              .since = 1,
+                              .until = 4,
+                              .attributes = "shape consumed_inputs",
+                              .infer = infer_reshape,
+                              .lower = lower,
+                              .reference = reference},
+                             {.name = "Reshape",
+                              .since = 5,
+                              .inputs = {2, 2},
+                              .attributes = "allowzero",
+                              .check = check_reshape,
+                              .infer = infer_reshape,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_reshape},
+                             {.name = "Squeeze",
+                              .since = 1,
+                              .until = 12,
+                              .attributes = "axes",
+                              .infer = infer_squeeze,
+                              .lower = lower,
+                              .reference = reference},
+                             {.name = "Squeeze",
+                              .since = 13,
+                              .inputs = {1, 2},
+                              .check = check_axes,
+                              .infer = infer_squeeze,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_squeeze},
+                             {.name = "Unsqueeze",
+                              .since = 1,
+                              .until = 12,
+                              .attributes = "axes",
+                              .infer = infer_unsqueeze,
+                              .lower = lower,
+                              .reference = reference},
+                             {.name = "Unsqueeze",
+                              .since = 13,
+                              .inputs = {2, 2},
+                              .check = check_axes,
+                              .infer = infer_unsqueeze,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_unsqueeze}};
 
 }  // namespace
 

@@ -36,18 +36,25 @@ Cases cases_shape() {
   Case symbolic = node_case("symbolic", "Shape", 15, {in(DType::f32, {"N", 3})});
   symbolic.dims["N"] = 4;
   return {node_case("whole", "Shape", 15, {in(DType::f32, {2, 3, 5})}),
-          node_case("part", "Shape", 15, {in(DType::f32, {2, 3, 5})}, {attr("start", -2), attr("end", 7)}),
-          node_case("scalar", "Shape", 15, {in(DType::f32, {})}),
-          std::move(symbolic)};
+          node_case("part", "Shape", 15, {in(DType::f32, {2, 3, 5})},
+                    {attr("start", -2), attr("end", 7)}),
+          node_case("scalar", "Shape", 15, {in(DType::f32, {})}), std::move(symbolic)};
 }
 
 Cases cases_size() { return {node_case("all", "Size", 13, {in(DType::f32, {2, 3, 5})})}; }
 
 const Operator kEntries[] = {
     {.name = "Shape", .since = 1, .until = 14, .infer = infer_shape, .reference = reference_shape},
-    {.name = "Shape", .since = 15, .attributes = "start end", .infer = infer_shape,
-     .reference = reference_shape, .cases = cases_shape},
-    {.name = "Size", .since = 1, .infer = infer_size, .reference = reference_size,
+    {.name = "Shape",
+     .since = 15,
+     .attributes = "start end",
+     .infer = infer_shape,
+     .reference = reference_shape,
+     .cases = cases_shape},
+    {.name = "Size",
+     .since = 1,
+     .infer = infer_size,
+     .reference = reference_size,
      .cases = cases_size}};
 
 }  // namespace

@@ -39,7 +39,8 @@ Ranges ranges_of(const NodeContext& node) {
   const Dims ends = old ? numbers("ends") : *node.known(2);
   std::vector<size_t> axes = all_axes(std::min(starts.size(), dims.size()));
   if (old ? node.has_attribute("axes") : node.has(3))
-    axes = node.axes(old ? node.integers("axes", {}) : known_numbers(node, 3, "its axes"), dims.size());
+    axes = node.axes(old ? node.integers("axes", {}) : known_numbers(node, 3, "its axes"),
+                     dims.size());
   std::vector<int64_t> steps(starts.size(), 1);
   if (!old && node.has(4)) steps = known_numbers(node, 4, "its steps");
   if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size())
@@ -57,7 +58,8 @@ Ranges ranges_of(const NodeContext& node) {
     } else {
       r.start[a] = place(starts[i], dims[a], 0, dims[a] - 1);
       const Dim end = place(ends[i], dims[a], -1, dims[a] - 1);
-      r.dims[a] = Dim::max((r.start[a] - end).ceil_div(-std::max(step, -std::numeric_limits<int64_t>::max())), 0);
+      r.dims[a] = Dim::max(
+          (r.start[a] - end).ceil_div(-std::max(step, -std::numeric_limits<int64_t>::max())), 0);
     }
     r.step[a] = step;
   }
@@ -66,7 +68,8 @@ Ranges ranges_of(const NodeContext& node) {
 
 Reasons check(const NodeContext& node) {
   Reasons reasons;
-  static constexpr std::string_view kWhat[] = {"", "its starts", "its ends", "its axes", "its steps"};
+  static constexpr std::string_view kWhat[] = {"", "its starts", "its ends", "its axes",
+                                               "its steps"};
   for (size_t i = 1; i < 5; i++) {
     want_type(reasons, node, i, kIndices);
     want_known(reasons, node, i, kWhat[i]);
@@ -113,7 +116,8 @@ Cases cases() {
   for (const DType t : {DType::f32, DType::f16, DType::f64, DType::i64, DType::u8, DType::b1})
     add(std::string(name(t)), t, {5, 7}, {list({1, 2}), list({4, 6})}).high = 9;
   add("steps", DType::f32, {9, 11}, {list({1, 0}), list({100, 100}), list({0, 1}), list({3, 2})});
-  add("backwards", DType::f32, {9, 11}, {list({-1, 8}), list({INT64_MIN, 1}), list({0, 1}), list({-1, -3})});
+  add("backwards", DType::f32, {9, 11},
+      {list({-1, 8}), list({INT64_MIN, 1}), list({0, 1}), list({-1, -3})});
   add("last axis", DType::f32, {2, 3, 11}, {list({-4}), list({INT64_MAX}), list({-1})});
   add("nothing", DType::f32, {5, 7}, {list({4}), list({2})});
   add("large", DType::f32, {131, 517}, {list({1, 5}), list({130, 512})});
@@ -122,11 +126,22 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {
-    {.name = "Slice", .since = 1, .until = 9, .attributes = "starts ends axes", .infer = infer,
-     .lower = lower, .reference = reference, .cases = cases_old},
-    {.name = "Slice", .since = 10, .inputs = {3, 5}, .check = check, .infer = infer,
-     .lower = lower, .reference = reference, .cases = cases}};
+const Operator kEntries[] = {{.name = "Slice",
+                              .since = 1,
+                              .until = 9,
+                              .attributes = "starts ends axes",
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_old},
+                             {.name = "Slice",
+                              .since = 10,
+                              .inputs = {3, 5},
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases}};
 
 }  // namespace
 

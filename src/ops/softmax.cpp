@@ -38,8 +38,9 @@ void lower(Lowering& l) {
   }
   std::vector<size_t> order = all_axes(dims.size());
   std::swap(order[axis], order.back());  // its own inverse
-  l.results[0] = axis + 1 == dims.size() ? l.core.rows(kKind, x)
-                                         : view::permute(l.core.rows(kKind, view::permute(x, order)), order);
+  l.results[0] = axis + 1 == dims.size()
+                     ? l.core.rows(kKind, x)
+                     : view::permute(l.core.rows(kKind, view::permute(x, order)), order);
 }
 
 template <core::Rows::Kind kKind>
@@ -51,8 +52,10 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
     const size_t axis = axis_of(node);
     for (size_t a = axis; a < x.dims.size(); a++) {
       const auto d = static_cast<size_t>(x.dims[a]);
-      if (node.opset() < 13 || a == axis) n *= d;
-      else step *= d;
+      if (node.opset() < 13 || a == axis)
+        n *= d;
+      else
+        step *= d;
     }
   }
   if (x.data.empty()) return;
@@ -73,14 +76,17 @@ template <core::Rows::Kind kKind>
 Cases cases_of(int64_t opset) {
   const std::string_view op = kKind == core::Rows::Kind::softmax ? "Softmax" : "LogSoftmax";
   Cases cases;
-  const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> dims, Attributes attributes = {}) -> Case& {
-    cases.push_back(node_case(std::move(name), op, opset, {in(type, std::move(dims))}, std::move(attributes)));
+  const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> dims,
+                       Attributes attributes = {}) -> Case& {
+    cases.push_back(
+        node_case(std::move(name), op, opset, {in(type, std::move(dims))}, std::move(attributes)));
     cases.back().low = -4;
     cases.back().high = 4;
     cases.back().ulps = 24;
     return cases.back();
   };
-  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64}) add(std::string(name(t)), t, {3, 5, 7});
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64})
+    add(std::string(name(t)), t, {3, 5, 7});
   const DType t = DType::f32;
   add("first axis", t, {5, 3}, {attr("axis", 0)});
   add("middle axis", t, {2, 17, 3}, {attr("axis", 1)});
@@ -90,8 +96,9 @@ Cases cases_of(int64_t opset) {
   cases.back().low = -90;
   add("attention", t, {2, 3, 65, 65}, {attr("axis", -1)});
   add("large", t, {64, 1000}, {attr("axis", -1)});
-  add("minus infinity", t, {}, {attr("axis", -1)}) =
-      node_case("minus infinity", op, opset, {given(t, {2, 4}, {1, -INFINITY, 2, -INFINITY, -INFINITY, 0, 0, 0})}, {attr("axis", -1)});
+  add("minus infinity", t, {}, {attr("axis", -1)}) = node_case(
+      "minus infinity", op, opset,
+      {given(t, {2, 4}, {1, -INFINITY, 2, -INFINITY, -INFINITY, 0, 0, 0})}, {attr("axis", -1)});
   Case& live = add("symbolic", t, {2, "N"}, {attr("axis", -1)});
   live.dims["N"] = 41;
   return cases;
@@ -112,7 +119,7 @@ constexpr Operator entry(std::string_view name) {
   op.infer = infer;
   op.lower = lower<kKind>;
   op.reference = reference<kKind>;
-  op.cases = cases<kKind, kSince == 1 ? 11 : 13>;
+  op.cases = cases < kKind, kSince == 1 ? 11 : 13 > ;
   return op;
 }
 

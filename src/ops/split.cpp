@@ -83,27 +83,51 @@ void reference(const NodeContext& node, References inputs, std::span<Array> outp
 }
 
 Cases cases_old() {
-  return {node_case("attribute", "Split", 11, {in(DType::f32, {3, 7})}, {attr("axis", 1), attr("split", {2, 5})}, 2)};
+  return {node_case("attribute", "Split", 11, {in(DType::f32, {3, 7})},
+                    {attr("axis", 1), attr("split", {2, 5})}, 2)};
 }
 Cases cases_13() {
   return {node_case("equal", "Split", 13, {in(DType::f32, {6, 3})}, {}, 3),
-          node_case("sizes", "Split", 13, {in(DType::i64, {3, 7}), list({2, 0, 5})}, {attr("axis", -1)}, 3)};
+          node_case("sizes", "Split", 13, {in(DType::i64, {3, 7}), list({2, 0, 5})},
+                    {attr("axis", -1)}, 3)};
 }
 Cases cases_18() {
-  return {node_case("uneven", "Split", 18, {in(DType::f32, {3, 7})}, {attr("axis", 1), attr("num_outputs", 3)}, 3),
-          node_case("half", "Split", 18, {in(DType::f16, {2, 5, 12})}, {attr("axis", 2), attr("num_outputs", 3)}, 3)};
+  return {node_case("uneven", "Split", 18, {in(DType::f32, {3, 7})},
+                    {attr("axis", 1), attr("num_outputs", 3)}, 3),
+          node_case("half", "Split", 18, {in(DType::f16, {2, 5, 12})},
+                    {attr("axis", 2), attr("num_outputs", 3)}, 3)};
 }
 
-const Operator kEntries[] = {
-    {.name = "Split", .since = 2, .until = 12, .outputs = {1, kVariadic},
-     .attributes = "axis split", .infer = infer, .lower = lower, .reference = reference,
-     .cases = cases_old},
-    {.name = "Split", .since = 13, .until = 17, .inputs = {1, 2}, .outputs = {1, kVariadic},
-     .attributes = "axis", .check = check, .infer = infer, .lower = lower, .reference = reference,
-     .cases = cases_13},
-    {.name = "Split", .since = 18, .inputs = {1, 2}, .outputs = {1, kVariadic},
-     .attributes = "axis num_outputs", .check = check, .infer = infer, .lower = lower,
-     .reference = reference, .cases = cases_18}};
+const Operator kEntries[] = {{.name = "Split",
+                              .since = 2,
+                              .until = 12,
+                              .outputs = {1, kVariadic},
+                              .attributes = "axis split",
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_old},
+                             {.name = "Split",
+                              .since = 13,
+                              .until = 17,
+                              .inputs = {1, 2},
+                              .outputs = {1, kVariadic},
+                              .attributes = "axis",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_13},
+                             {.name = "Split",
+                              .since = 18,
+                              .inputs = {1, 2},
+                              .outputs = {1, kVariadic},
+                              .attributes = "axis num_outputs",
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases_18}};
 
 }  // namespace
 

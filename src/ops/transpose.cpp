@@ -56,8 +56,13 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {{.name = "Transpose", .since = 1, .attributes = "perm", .infer = infer,
-                              .lower = lower, .reference = reference, .cases = cases}};
+const Operator kEntries[] = {{.name = "Transpose",
+                              .since = 1,
+                              .attributes = "perm",
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
+                              .cases = cases}};
 
 }  // namespace
 

@@ -36,11 +36,10 @@ void same_type(const NodeContext& node, std::initializer_list<size_t> inputs) {
 
 void want_known(Reasons& reasons, const NodeContext& node, size_t i, std::string_view what) {
   if (node.has(i) && !node.known(i))
-    reasons.push_back({fmt::format("{} (input {}) is not known before the model runs", what, i), ""});
+    reasons.push_back(
+        {fmt::format("{} (input {}) is not known before the model runs", what, i), ""});
 }
 
-DType wide(DType type) {
-  return type == DType::f16 || type == DType::bf16 ? DType::f32 : type;
-}
+DType wide(DType type) { return type == DType::f16 || type == DType::bf16 ? DType::f32 : type; }
 
 }  // namespace pumice::ops

@@ -30,14 +30,16 @@ Cases cases() {
   Cases cases;
   const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> c,
                        std::vector<onnx::Dim> x, std::vector<onnx::Dim> y) -> Case& {
-    cases.push_back(node_case(std::move(name), "Where", 16,
-                              {in(DType::b1, std::move(c)), in(type, std::move(x)), in(type, std::move(y))}));
+    cases.push_back(
+        node_case(std::move(name), "Where", 16,
+                  {in(DType::b1, std::move(c)), in(type, std::move(x)), in(type, std::move(y))}));
     cases.back().ulps = 0;
     cases.back().low = 0;
     cases.back().high = 9;
     return cases.back();
   };
-  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i64, DType::i8, DType::u16, DType::b1})
+  for (const DType t : {DType::f32, DType::f16, DType::bf16, DType::f64, DType::i64, DType::i8,
+                        DType::u16, DType::b1})
     add(std::string(name(t)), t, {3, 5}, {3, 5}, {3, 5});
   add("broadcast", DType::f32, {4, 1, 1}, {3, 1}, {5});
   add("scalars", DType::f32, {}, {}, {});
@@ -47,8 +49,13 @@ Cases cases() {
   return cases;
 }
 
-const Operator kEntries[] = {{.name = "Where", .since = 9, .inputs = {3, 3}, .check = check,
-                              .infer = infer, .lower = lower, .reference = reference,
+const Operator kEntries[] = {{.name = "Where",
+                              .since = 9,
+                              .inputs = {3, 3},
+                              .check = check,
+                              .infer = infer,
+                              .lower = lower,
+                              .reference = reference,
                               .cases = cases}};
 
 }  // namespace

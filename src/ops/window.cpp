@@ -31,8 +31,7 @@ void count_positions(WindowAxis& a, bool ceil_mode) {
          (a.in + a.before + a.after).text());
   a.out = room.floor_div(a.stride) + 1;
   if (!ceil_mode || a.stride == 1) return;
-  if (!room.known())
-    fail(ErrorCode::refused, "ceil_mode over an axis of {} elements", a.in.text());
+  if (!room.known()) fail(ErrorCode::refused, "ceil_mode over an axis of {} elements", a.in.text());
   const int64_t more = room.ceil_div(a.stride).value() + 1;
   // A window that would begin beyond the input and its first pad is dropped.
   if ((more - 1) * a.stride < (a.in + a.before).value()) {
@@ -66,8 +65,7 @@ std::vector<WindowAxis> windows(const NodeContext& node, const Dims& spatial,
       if (mode == "NOTSET") {
         a.before = pads[i];
         a.after = pads[i + rank];
-        if (pads[i] < 0 || pads[i + rank] < 0)
-          fail(ErrorCode::refused, "a pad is negative");
+        if (pads[i] < 0 || pads[i + rank] < 0) fail(ErrorCode::refused, "a pad is negative");
       }
       count_positions(a, ceil_mode);
     } else {

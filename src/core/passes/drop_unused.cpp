@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <utility>
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/layout.h"
 #include "core/passes/passes.h"
