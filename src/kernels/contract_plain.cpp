@@ -50,7 +50,7 @@ class ContractPlain {
     each_piece(k, arguments_, 0, groups_, [&](const Val& group) {
       const Val number = group * lanes_ + k.lane();
       k.if_(number < arguments_.size(outer.count()), [&] {
-        std::vector<Val> indices = outer.split(k, arguments_, number);
+        std::vector<Val> indices = outer.split(arguments_, number);
         view::VectorAxis vector;
         if (rank_ > 0) vector = {static_cast<int>(rank_ - 1), width_, indices.back()};
         Point point(k, arguments_, indices, vector);

@@ -34,6 +34,29 @@ void order_axes(view::Domain& domain, size_t end) {
   permute(domain, axes);
 }
 
+int lane_width(const std::vector<Store>& stores, const std::vector<const view::View*>& inputs,
+               const Dims& axes) {
+  if (axes.empty()) return 1;
+  const size_t last = axes.size() - 1;
+  std::vector<DType> types;
+  std::vector<view::Affine> addresses;
+  std::vector<const view::View*> views = inputs;
+  for (const Store& s : stores) {
+    types.push_back(s.value.type());
+    addresses.push_back(s.address);
+    views.push_back(&s.value);
+  }
+  const int width = view::vector_width(addresses, types, last, axes[last]);
+  if (width == 1) return 1;
+  int balance = 0;
+  for (const view::View* v : views)
+    for (const view::Node* n : view::accesses(*v)) {
+      const view::Reading r = view::reading(*n, last, width);
+      balance += r == view::Reading::wide ? 1 : r == view::Reading::split ? -1 : 0;
+    }
+  return balance < 0 ? 1 : width;
+}
+
 void Flat::list(ViewArguments& arguments) const {
   for (size_t i = 1; i < extents_.size(); i++) arguments.divisor(extents_[i]);
 }
@@ -76,6 +99,9 @@ LaneGrid::LaneGrid(const Dims& axes, int width, uint32_t lanes)
     count = more;
   }
   outer_.assign(axes.begin(), axes.end() - static_cast<ptrdiff_t>(inner_.size()));
+  constexpr int64_t kLittle = 65536;
+  const Dim all = product(axes);
+  if (all.known() && all.value() < kLittle * width_) lanes_ = std::min(lanes_, 64u);
   groups_ = count.ceil_div(lanes_);
 }
 

@@ -20,6 +20,11 @@ view::Domain domain_of(const Dims& axes, const std::vector<const view::View*>& i
 /// known), so that neighbours in memory are neighbours as axes.
 void order_axes(view::Domain& domain, size_t end);
 
+/// Elements that a lane holds along the last of the addresses' axes: as many as all of them can be
+/// stored in, unless more of the views' accesses would be split than wide.
+int lane_width(const std::vector<Store>& stores, const std::vector<const view::View*>& inputs,
+               const Dims& axes);
+
 /// Several axes counted by one number, the last one fastest.
 class Flat {
  public:
@@ -56,7 +61,9 @@ void list_pieces(view::ViewArguments& arguments, const Dim& count);
 class LaneGrid {
  public:
   LaneGrid() = default;
+  /// Workgroups have `lanes` lanes, or 64 where there is too little work to give every core one.
   LaneGrid(const Dims& axes, int width, uint32_t lanes);
+  uint32_t lanes() const { return lanes_; }
   void list(view::ViewArguments& arguments) const;
   std::array<Dim, 3> grid() const;
   int vector_axis() const { return rank_ == 0 ? -1 : static_cast<int>(rank_) - 1; }

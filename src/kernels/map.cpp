@@ -61,15 +61,9 @@ class Map {
   // ---- lanes over the innermost axes
 
   void plan_lanes() {
-    std::vector<DType> types;
-    std::vector<view::Affine> addresses;
-    for (const Store& s : stores_) {
-      types.push_back(s.value.type());
-      addresses.push_back(s.address);
-    }
-    const int width =
-        axes_.empty() ? 1 : view::vector_width(addresses, types, last(), axes_[last()]);
+    const int width = lane_width(stores_, {}, axes_);
     lane_grid_ = LaneGrid(axes_, width, lanes_);
+    lanes_ = lane_grid_.lanes();
     for (const Store& s : stores_) {
       arguments_.view(s.value, lane_grid_.vector_axis(), width);
       arguments_.address(s.address, s.value.type(), lane_grid_.vector_axis(), width);

@@ -85,16 +85,9 @@ class Reduce {
   // ---- few elements: a lane (or a component of its vector) reduces them in order
 
   void plan_short(uint32_t lanes) {
-    lanes_ = lanes;
-    int width = 1;
-    if (!axes_.empty()) {
-      std::vector<DType> types;
-      std::vector<view::Affine> addresses;
-      for (const Store& s : stores_)
-        types.push_back(s.value.type()), addresses.push_back(s.address);
-      width = view::vector_width(addresses, types, axes_.size() - 1, axes_.back());
-    }
+    const int width = lane_width(stores_, {&input_}, axes_);
     lane_grid_ = LaneGrid(axes_, width, lanes);
+    lanes_ = lane_grid_.lanes();
     lane_grid_.list(arguments_);
     arguments_.view(input_, lane_grid_.vector_axis(), width);
     for (const Store& s : stores_) {

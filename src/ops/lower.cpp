@@ -77,8 +77,17 @@ class Lowerer {
             "{} lowers output {} to {} {}, inferred {} {}", node.op->name, i, name(result.type()),
             text(result.dims), name(wanted.type), text(wanted.dims));
       // What is known needs no run, even where a node makes it along with other outputs.
-      if (!replaceable(wanted)) views_[id] = result;
+      if (!replaceable(wanted)) views_[id] = kept(result, typed_.values[id].name);
     }
+  }
+
+  // What is computed is stored, so that no view grows with the depth of the model; passes put it
+  // together again. What is only moved stays a view.
+  View kept(const View& x, const std::string& name) {
+    if (x.root->kind != view::Node::Kind::apply || view::accesses(x).empty()) return x;
+    const View stored = builder_.store(x);
+    core_[stored.root->tensor].name = name;
+    return stored;
   }
 
   const View& view_of(ValueId id) {

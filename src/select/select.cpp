@@ -7,6 +7,8 @@
 #include "core/layout.h"
 #include "kernels/contract_plain.h"
 #include "kernels/map.h"
+#include "kernels/reduce.h"
+#include "kernels/rows.h"
 #include "select/selector.h"
 
 namespace pumice::select {
@@ -87,12 +89,30 @@ void Selector::operator()(const core::Op& op, const core::Map& map) {
   add(op, kernels::map(map.axes, stores(op), kernels::map_params(traits_)), count(map.axes));
 }
 
-void Selector::operator()(const core::Op& op, const core::Reduce&) {
-  fail(ErrorCode::refused, "{}: reductions are not served yet", op.name);
+void Selector::operator()(const core::Op& op, const core::Reduce& r) {
+  static_assert(static_cast<int>(core::Reduce::Kind::any) ==
+                static_cast<int>(kernels::ReduceTask::Kind::any));
+  kernels::ReduceTask task;
+  task.kind = static_cast<kernels::ReduceTask::Kind>(r.kind);
+  task.input = located(r.input);
+  task.axes = r.axes;
+  task.reduced = r.reduced;
+  task.stores = stores(op);
+  add(op, kernels::reduce(task, {std::min(256u, traits_.max_workgroup)}),
+      count(r.axes) * count(r.reduced));
 }
 
-void Selector::operator()(const core::Op& op, const core::Rows&) {
-  fail(ErrorCode::refused, "{}: rows are not served yet", op.name);
+void Selector::operator()(const core::Op& op, const core::Rows& r) {
+  static_assert(static_cast<int>(core::Rows::Kind::rms) ==
+                static_cast<int>(kernels::RowsTask::Kind::rms));
+  kernels::RowsTask task;
+  task.kind = static_cast<kernels::RowsTask::Kind>(r.kind);
+  task.input = located(r.input);
+  task.axes = r.axes;
+  task.row = r.row;
+  task.epsilon = r.epsilon;
+  task.stores = stores(op);
+  add(op, kernels::rows(task, kernels::rows_params(traits_)), 8 * count(r.input.dims));
 }
 
 void Selector::operator()(const core::Op& op, const core::Contract& c) {

@@ -73,7 +73,7 @@ std::string as_text(const Json& j, const std::string& indent = "") {
     if (value.is_array() && !value.empty() && value[0].is_object()) {
       out += fmt::format("{}{}:\n", indent, key);
       for (const Json& item : value) {
-        out += indent + " ";
+        out.append(indent).append(" ");
         for (const auto& [k, v] : item.items())
           out += fmt::format(" {} {}", k, v.is_string() ? v.get<std::string>() : v.dump());
         out += "\n";
@@ -95,15 +95,16 @@ std::string graph_text(const graph::TypedGraph& g) {
     const graph::TypedValue& v = g.values[id];
     return fmt::format("{}:{}{}", v.name, name(v.value.type), text(v.value.dims));
   };
-  for (const auto id : g.inputs) out += "input " + value(id) + "\n";
+  for (const auto id : g.inputs) out += fmt::format("input {}\n", value(id));
   for (const graph::TypedNode& n : g.nodes) {
     out += fmt::format("{} \"{}\" (", n.op == nullptr ? "?" : n.op->name, n.name);
-    for (size_t i = 0; i < n.inputs.size(); i++) out += (i == 0 ? "" : ", ") + value(n.inputs[i]);
+    for (size_t i = 0; i < n.inputs.size(); i++)
+      out += fmt::format("{}{}", i == 0 ? "" : ", ", value(n.inputs[i]));
     out += ") ->";
-    for (const auto id : n.outputs) out += " " + value(id);
+    for (const auto id : n.outputs) out += fmt::format(" {}", value(id));
     out += "\n";
   }
-  for (const auto id : g.outputs) out += "output " + value(id) + "\n";
+  for (const auto id : g.outputs) out += fmt::format("output {}\n", value(id));
   return out;
 }
 

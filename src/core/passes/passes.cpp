@@ -13,6 +13,7 @@ struct Pass {
 // A new pass is one line here.
 const Pass kPasses[] = {
     {"drop_unused", drop_unused},
+    {"fuse", fuse},
 };
 
 }  // namespace

@@ -95,13 +95,20 @@ Report Machine::run(Memory& memory, std::array<uint32_t, 3> groups,
   memory.begin_command(program_.kernel.name);
 
   const uint64_t total = uint64_t{groups[0]} * groups[1] * groups[2];
-  std::vector<uint32_t> order(total);
-  std::iota(order.begin(), order.end(), 0u);
-  if (options.shuffle != 0)
+  std::vector<uint32_t> order;
+  if (options.shuffle != 0 && total <= 1u << 24) {
+    order.resize(total);
+    std::iota(order.begin(), order.end(), 0u);
     std::shuffle(order.begin(), order.end(), std::mt19937_64(options.shuffle));
+  }
   try {
-    for (const uint32_t n : order)
-      workgroup({n % groups[0], n / groups[0] % groups[1], n / groups[0] / groups[1]}, n);
+    for (uint64_t i = 0; i < total; i++) {
+      const uint64_t n = order.empty() ? i : order[i];
+      workgroup(
+          {static_cast<uint32_t>(n % groups[0]), static_cast<uint32_t>(n / groups[0] % groups[1]),
+           static_cast<uint32_t>(n / groups[0] / groups[1])},
+          static_cast<uint32_t>(n));
+    }
   } catch (const Stop&) {  // the finding is in the report
   }
   return std::move(report_);

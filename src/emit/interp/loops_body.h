@@ -67,9 +67,9 @@ void note_readers(uint32_t* __restrict eras, uint32_t* __restrict whos, uint32_t
   for (uint32_t i = 0; i < n; i++) {  // as Races::merged()
     const uint32_t who = base | (lane + (i >> per_lane)), old = whos[i], when = eras[i];
     uint32_t result = who | (when >= command_era ? old & (kReadonly | kSeveral) : 0);
-    result |= (when >= command_era) & (when < workgroup_era) ? kSeveral : 0;
+    result |= ((when >= command_era) & (when < workgroup_era)) != 0 ? kSeveral : 0;
     const uint32_t differ = ((old ^ who) & kLaneMask) | ((old | who) & kMany);
-    result |= (when == era) & (differ != 0) ? kMany : 0;
+    result |= ((when == era) & (differ != 0)) != 0 ? kMany : 0;
     whos[i] = result;
     eras[i] = era;
   }
@@ -82,7 +82,7 @@ void note_tile_readers(uint32_t* __restrict eras, uint32_t* __restrict whos, uin
     const uint32_t old = eras[i] == era ? whos[i] : who, differ = old ^ who;
     const uint32_t other_group = (differ & kLaneMask) >> group_shift;
     const uint32_t other_lane = (differ & kLaneMask) | ((old | who) & kMany);
-    uint32_t more = (differ >> 16 == 0) & (other_lane != 0) ? kMany : 0;
+    uint32_t more = ((differ >> 16 == 0) & (other_lane != 0)) != 0 ? kMany : 0;
     more = other_group != 0 ? kSeveral : more;
     whos[i] = who | more | (old & kSeveral);
     eras[i] = era;

@@ -8,6 +8,12 @@
 
 namespace pumice::interp {
 
+void LazyWords::resize(size_t n) {
+  words_.reset(static_cast<uint32_t*>(std::calloc(n, sizeof(uint32_t))));
+  size_ = n;
+  if (!words_) fail(ErrorCode::out_of_memory, "the host has no {} bytes for the sanitizer", n * 4);
+}
+
 bool BufferState::is_initialised(uint64_t offset, uint64_t count) const {
   if (all_initialised) return true;
   const uint64_t end = offset + count;
@@ -114,7 +120,7 @@ void Memory::copy_initialised(uint64_t from, uint64_t from_offset, uint64_t to, 
 void Memory::open(std::span<const uint64_t> stored, uint32_t granule) {
   CHECK(!open_ && std::has_single_bit(granule) && granule <= 16, "granule {}", granule);
   open_ = true;
-  granule_shift_ = static_cast<uint32_t>(std::countr_zero(granule));
+  granule_shift_ = std::min(granule_shift_, static_cast<uint32_t>(std::countr_zero(granule)));
   interval_era_ = ++era_;
   moments_.clear();
   commands_.clear();
@@ -123,12 +129,9 @@ void Memory::open(std::span<const uint64_t> stored, uint32_t granule) {
     if (b == nullptr) continue;
     b->tracked = true;
     const size_t n = (b->bytes >> granule_shift_) + 1;
-    if (b->write_era.size() != n) {
-      b->write_era.assign(n, 0);
-      b->read_era.assign(n, 0);
-      b->write_who.assign(n, 0);
-      b->read_who.assign(n, 0);
-    }
+    if (b->write_era.size() == n) continue;
+    for (LazyWords* words : {&b->write_era, &b->write_who, &b->read_era, &b->read_who})
+      words->resize(n);
   }
 }
 

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <span>
 #include <string>
@@ -18,6 +19,21 @@
 
 namespace pumice::interp {
 
+/// Words that are zero until they are written, and cost no memory until then.
+class LazyWords {
+ public:
+  void resize(size_t n);
+  size_t size() const { return size_; }
+  uint32_t& operator[](size_t i) { return words_.get()[i]; }
+
+ private:
+  struct Free {
+    void operator()(uint32_t* words) const noexcept { std::free(words); }
+  };
+  std::unique_ptr<uint32_t, Free> words_;
+  size_t size_ = 0;
+};
+
 struct BufferState {
   uint64_t address = 0, bytes = 0;
   std::byte* host = nullptr;
@@ -27,7 +43,7 @@ struct BufferState {
   uint64_t last_write = 0;           // era; 0: none
   std::vector<uint8_t> initialised;  // a bit a byte; empty while all_initialised
   // A granule's last write and last read: era and who.
-  std::vector<uint32_t> write_era, write_who, read_era, read_who;
+  LazyWords write_era, write_who, read_era, read_who;
 
   bool is_initialised(uint64_t offset, uint64_t count) const;
   void set_initialised(uint64_t offset, uint64_t count, bool value);
@@ -58,7 +74,7 @@ class Memory {
                         uint64_t bytes);
 
   /// Opens an interval in which the buffers that hold `stored` may be written, in units of at
-  /// least `granule` bytes (a power of two up to 16).
+  /// least `granule` bytes (a power of two up to 16). Shadows only ever get finer.
   void open(std::span<const uint64_t> stored, uint32_t granule);
   /// Ends it: a Barrier.
   void close();
@@ -92,7 +108,7 @@ class Memory {
   std::vector<std::unique_ptr<BufferState>> buffers_;  // by address
   BufferState* last_ = nullptr;
   bool open_ = false;
-  uint32_t granule_shift_ = 2;
+  uint32_t granule_shift_ = 4;
   uint32_t era_ = 1, command_era_ = 1, workgroup_era_ = 1, interval_era_ = 1;
   std::vector<Moment> moments_;
   std::vector<std::string> commands_;

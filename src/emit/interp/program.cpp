@@ -7,6 +7,7 @@
 #include <queue>
 
 #include "base/check.h"
+#include "emit/interp/who.h"
 
 namespace pumice::interp {
 
@@ -34,6 +35,7 @@ Program::Program(kernel::Kernel source, const DeviceTraits& device)
     : kernel(std::move(source)), traits(device) {
   CHECK(kernel.placed, "kernel {} is not placed", kernel.name);
   lanes = kernel.workgroup;
+  CHECK(lanes < kLaneMask, "kernel {} has {} invocations", kernel.name, lanes);
   group = kernel.group == 0 ? lanes : kernel.group;
   groups = lanes / group;
   if (!kernel.tiles.empty() && kernel.tiles[0].row_bytes == 0) kernel::layout_tiles(kernel, 16);

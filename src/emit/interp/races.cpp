@@ -92,6 +92,8 @@ void Races::conflict(BufferState& b, uint64_t granule, const Touch& touch, uint3
     return fmt::format("{} byte {} of buffer {}", writes ? "writes" : "reads", at, b.label);
   };
   const std::string_view did = other_writes ? "wrote" : "read";
+  const bool both_atomic = (who & kAtomic) != 0 && (other_who & kAtomic) != 0;
+  if (both_atomic) return;
   if (other_era < memory_.command_era()) {
     return say_(Finding::missing_barrier, touch.inst, lane, [&] {
       const auto m = memory_.moment(other_era);
@@ -99,14 +101,13 @@ void Races::conflict(BufferState& b, uint64_t granule, const Touch& touch, uint3
                          memory_.command_name(m.command), did);
     });
   }
-  const bool both_atomic = (who & kAtomic) != 0 && (other_who & kAtomic) != 0;
   if (other_era < memory_.workgroup_era()) {
-    if (!both_atomic && !ordered(other_era, other_who, lane))
+    if (!ordered(other_era, other_who, lane))
       return say_(Finding::workgroup_race, touch.inst, lane, [&] {
         return fmt::format("{}, which {} of workgroup number {} {}; no acquire of its release",
                            place(), lane_name(other_who), memory_.moment(other_era).workgroup, did);
       });
-  } else if (other_era == memory_.era() && other_lane(who, other_who) && !both_atomic) {
+  } else if (other_era == memory_.era() && other_lane(who, other_who)) {
     return say_(Finding::race, touch.inst, lane, [&] {
       return fmt::format(
           "{}, which {} {}{}", place(), lane_name(other_who), did,
