@@ -165,13 +165,11 @@ int run(const Options& o, const Report& report) {
 }
 
 int inspect(const Options& o, const Report& report) {
-  if (o.device.empty()) {
-    const Inspection i = pumice::inspect(o.model, load_options(o), report.format());
-    report.write(i.report);
-    return i.served ? 0 : kRefused;
-  }
-  report.write(Session::load(o.model, load_options(o)).inspect(report.format()));
-  return 0;
+  std::optional<Device> device;
+  if (!o.device.empty()) device = Device::open(o.device);
+  const Inspection i = pumice::inspect(o.model, load_options(o), report.format(), device);
+  report.write(i.report);
+  return i.served ? 0 : kRefused;
 }
 
 int dump(const Options& o, const Report& report) {
@@ -180,7 +178,7 @@ int dump(const Options& o, const Report& report) {
                                             {"plan", Stage::plan},
                                             {"kernels", Stage::kernels},
                                             {"spirv", Stage::spirv}};
-  report.write(Session::load(o.model, load_options(o)).dump(stages.at(o.stage)));
+  report.write(pumice::dump(o.model, load_options(o), stages.at(o.stage), Device::open(o.device)));
   return 0;
 }
 

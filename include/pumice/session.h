@@ -86,7 +86,6 @@ class Session {
 
   /// What the model became: operators, kernels, memory.
   std::string inspect(Format format) const;
-  std::string dump(Stage stage) const;
   /// Times of the last run's launches, where options or the device gave any. The run that follows
   /// set_profile(true) is measured.
   void set_profile(bool on);
@@ -98,8 +97,14 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
-/// Says what the model needs and whether it is served, with every reason; throws only for bytes that
-/// are no model, and for options that do not fit it.
-Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format);
+/// Says what the model needs and whether it is served, with every reason, and with `device` what its
+/// plan there would be; weights in other files may be missing. Throws only for bytes that are no
+/// model, and for options that do not fit it.
+Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format,
+                   std::optional<Device> device = {});
+/// A stage of the model's way to the device as text; weights in other files may be missing. Throws
+/// as Session::load does.
+std::string dump(const std::filesystem::path& path, const LoadOptions& options, Stage stage,
+                 const Device& device);
 
 }  // namespace pumice
