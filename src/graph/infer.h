@@ -62,6 +62,7 @@ struct TypedGraph {
 /// Throws Error(malformed_model) for a model that contradicts the standard, Error(bad_argument)
 /// for what is given and does not fit the model. What is not served stands in `refusals`.
 TypedGraph infer(const onnx::Model& model, const Given& given = {});
+TypedGraph infer(const onnx::Model&& model, const Given& given = {}) = delete;  // outlived
 
 /// Throws Error(refused) that names every refusal, if there is one.
 void require_served(const TypedGraph& graph);

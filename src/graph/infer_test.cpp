@@ -207,7 +207,10 @@ TEST(Infer, AnotherOpsetIsNamed) {
 }
 
 TEST(Infer, TheStandardIsKept) {
-  const auto run = [](ModelBuilder& builder) { infer(builder.output("y").build()); };
+  const auto run = [](ModelBuilder& builder) {
+    const onnx::Model model = builder.output("y").build();
+    infer(model);
+  };
   const auto relu = [&](std::vector<std::string> inputs, std::vector<onnx::Attribute> attributes) {
     ModelBuilder b(18);
     b.input("x", DataType::float32, {2, 3});

@@ -69,7 +69,8 @@ TEST(Zoo, ParakeetEncoder) {
 /// The operators that a graph needs beyond those that are here, each named once.
 std::set<std::string> unknown_operators(const std::string& name) {
   std::set<std::string> names;
-  for (const Refusal& r : infer(zoo(name)).refusals)
+  const onnx::Model model = zoo(name);
+  for (const Refusal& r : infer(model).refusals)
     if (r.reason.ends_with("is not known")) names.insert(r.op);
   return names;
 }

@@ -238,10 +238,11 @@ class AttentionKernel {
       }
       const Val ki = put(tile_k_, at.row, at.column * 8, kb);
       const Val vi = put(tile_v_, at.row, at.column * 8, vb);
-      if (f32()) {
-        k_unscale_.store(at.row, 0, ki);
-        v_unscale_.store(at.row, 0, vi);
-      }
+      if (f32())
+        k_.if_(at.column == 0, [&] {
+          k_unscale_.store(at.row, 0, ki);
+          v_unscale_.store(at.row, 0, vi);
+        });
     }
     k_.barrier();
     fetch(min(k0 + block_keys_, key_count_ - 1), false);

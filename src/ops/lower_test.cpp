@@ -25,7 +25,8 @@ int count_of(const core::Graph& graph) {
 }
 
 TEST(Lower, DecodeBlockWithALiveCache) {
-  const graph::TypedGraph typed = graph::infer(decode_block());
+  const onnx::Model model = decode_block();
+  const graph::TypedGraph typed = graph::infer(model);
   const core::Graph core = lower(typed);
   EXPECT_EQ(text(core[core.outputs[1]].dims), "[1, 12, past + 1, 64]");
   EXPECT_EQ(count_of<core::Contract>(core), 4);
@@ -90,8 +91,8 @@ TEST(Lower, AValueOfThePlanIsAConstant) {
 
 int contracts(const std::string& name) {
   const auto file = std::filesystem::path(test_data("PUMICE_TEST_ZOO")) / name / "model.onnx";
-  return count_of<core::Contract>(
-      lower(graph::infer(onnx::read_file(file, onnx::Weights::absent_allowed))));
+  const onnx::Model model = onnx::read_file(file, onnx::Weights::absent_allowed);
+  return count_of<core::Contract>(lower(graph::infer(model)));
 }
 
 TEST(Lower, ZooGraphs) {

@@ -78,7 +78,7 @@ std::string as_text(const Json& j, const std::string& indent = "") {
     if (value.is_array() && !value.empty() && value[0].is_object()) {
       out += fmt::format("{}{}:\n", indent, key);
       for (const Json& item : value) {
-        out += indent + " ";
+        out.append(indent).append(" ");
         for (const auto& [k, v] : item.items())
           out += fmt::format(" {} {}", k, v.is_string() ? v.get<std::string>() : v.dump());
         out += "\n";
