@@ -197,9 +197,9 @@ class Former {
 
 std::optional<ContractForm::Rows> ContractForm::rows(const view::Affine& address) const {
   if (!all_known(address)) return std::nullopt;
-  const auto n = one_stride(address, column_axes), m = one_stride(address, row_axes);
-  if (!n || !m || (*n != 1 && !column_axes.empty())) return std::nullopt;
-  return Rows{address.offset.value(), *m};
+  const auto column = one_stride(address, column_axes), row = one_stride(address, row_axes);
+  if (!column || !row || (*column != 1 && !column_axes.empty())) return std::nullopt;
+  return Rows{address.offset.value(), *row};
 }
 
 std::optional<ContractForm> contract_form(const core::Contract& contract,

@@ -19,6 +19,9 @@ class Selector;
 struct MatrixContract {
   ContractForm form;
   kernels::ContractParams params;
+  DType stored() const {
+    return params.format == kernels::ContractParams::Format::f16 ? DType::f16 : DType::f32;
+  }
   uint32_t splits = 1;
   core::Epilogue epilogue;
   /// What the kernel stores to; where the operator does more than the epilogue, a tensor of its own
