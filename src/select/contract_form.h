@@ -39,12 +39,18 @@ struct ContractForm {
   int64_t images = 1, image_step = 0;
   ImageAxis y, x;
   OperandB b;
+  int64_t merged_taps = 1;  // taps of a row that count as channels
+  /// The second operand has another form: it is to be stored first, as copy_of_b() says.
+  bool copy_b = false;
   std::vector<bool> columns;  // which axes of the result are columns
   /// Address of (row, column) of a result over the axes, if it is row * ld + column.
   struct Rows {
     int64_t offset = 0, ld = 0;
   };
   std::optional<Rows> rows(const view::Affine& address) const;
+  /// The axes of the second operand in the order in which a copy has them: columns, then the
+  /// reduced ones; `b` then describes the copy, in a tensor of this type.
+  std::vector<size_t> copy_of_b(const core::Contract& contract, core::TensorId copy, DType copied);
 
   // The axes of the result that count rows, outermost first, with their extents.
   std::vector<std::pair<size_t, int64_t>> row_axes, column_axes;

@@ -56,7 +56,8 @@ std::optional<MatrixContract> Selector::plan_matrix(const core::Op& op, const co
   const bool half = form->a_type == DType::f16;
   if (!half && form->a_type != DType::f32) return std::nullopt;
   m.params.format = half ? Format::f16 : Format::f32;
-  if (form->b.type != DType::f16 && form->b.type != DType::f32) return std::nullopt;
+  if (!form->copy_b && form->b.type != DType::f16 && form->b.type != DType::f32)
+    return std::nullopt;
   plan_epilogue(op, c, m);
   TileTask task{m.params.format, form->m, form->n, form->channels, form->taps(), form->image};
   const TileChoice choice = choose_tile(task, traits_, *shape_);
@@ -233,7 +234,18 @@ Selector::Packed Selector::pack(const core::Op& op, const MatrixContract& m) {
   return out;
 }
 
-void Selector::add_matrix(const core::Op& op, const core::Contract& c, const MatrixContract& m) {
+void Selector::add_matrix(const core::Op& op, const core::Contract& c, MatrixContract m) {
+  if (m.form.copy_b) {
+    // Columns first, then the reduced axes, one behind the other.
+    const DType type = c.b.type() == DType::f16 ? DType::f16 : DType::f32;
+    std::vector<Affine> map(c.b.rank());
+    Dims dims;
+    for (const size_t axis : m.form.copy_of_b(c, TensorId::none, type)) {
+      map[axis] = Affine::axis(dims.size());
+      dims.push_back(c.b.dims[axis]);
+    }
+    m.form.b.tensor = store(op.name + ".b", view::cast(view::remap(c.b, map, dims), type));
+  }
   const ContractForm& f = m.form;
   const ContractParams& p = m.params;
   const bool f32 = p.format == Format::f32;

@@ -58,7 +58,7 @@ class Selector {
   Packed pack(const core::Op& op, const MatrixContract& m);
   std::pair<core::TensorId, int64_t> column_vector(const core::Op& op, const MatrixContract& m,
                                                    const view::View& x);
-  void add_matrix(const core::Op& op, const core::Contract& c, const MatrixContract& m);
+  void add_matrix(const core::Op& op, const core::Contract& c, MatrixContract m);
 
   // ---- largest magnitudes (maxima.cpp)
   void plan_maxima();
