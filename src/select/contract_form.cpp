@@ -61,7 +61,7 @@ class Former {
     f_.a_type = na->type;
     f_.a_offset = na->axes[0].affine.offset.value();
     if (!read_a(*na)) return std::nullopt;
-    if (!f_.copy_b) f_.copy_b = !read_b(*nb);
+    if (!f_.copy_b && !read_b(*nb)) f_.copy_b = true;
     if (f_.n % kVector != 0) return no("columns are no multiple of 8");
     if (f_.channels % kVector != 0) return no("channels are no multiple of 8");
     if (f_.a_offset % kVector != 0 || f_.lda % kVector != 0 || f_.image_step % kVector != 0 ||
