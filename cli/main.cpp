@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The pumice command. Exit codes: 0 fine, 1 failed, 2 the model is refused, 64 wrong usage.
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -137,6 +139,11 @@ std::string shape_text(const Tensor& t) {
   return out + "]";
 }
 
+double middle(std::vector<double> v) {
+  std::sort(v.begin(), v.end());
+  return v[v.size() / 2];
+}
+
 int run(const Options& o, const Report& report) {
   std::map<std::string, Tensor> inputs;
   for (const std::string& i : o.inputs) {
@@ -147,10 +154,19 @@ int run(const Options& o, const Report& report) {
   for (const ValueInfo& info : session.inputs())
     if (inputs.count(info.name) == 0) inputs[info.name] = generated(info, o.seed);
   std::map<std::string, Tensor> outputs;
+  std::vector<double> wall, device;
   for (int i = 0; i < o.repeat; i++) {
     session.set_profile(o.profile && i + 1 == o.repeat);
+    const auto begin = std::chrono::steady_clock::now();
     session.run(inputs, outputs);
+    const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    wall.push_back(took.count());
+    device.push_back(session.device_us());
   }
+  if (o.repeat > 1)
+    std::printf("%d runs: %.1f us each (median; %.1f at best), on the device %.1f (%.1f)\n", o.repeat,
+                middle(wall), *std::min_element(wall.begin(), wall.end()), middle(device),
+                *std::min_element(device.begin(), device.end()));
   if (!o.output.empty()) {
     std::filesystem::create_directories(o.output);
     for (const auto& [name, tensor] : outputs)

@@ -86,6 +86,8 @@ class Session {
 
   /// What the model became: operators, kernels, memory.
   std::string inspect(Format format) const;
+  /// Time of the last run's launches on the device, in microseconds; 0 where it has no clock.
+  double device_us() const;
   /// Times of the last run's launches, where options or the device gave any. The run that follows
   /// set_profile(true) is measured.
   void set_profile(bool on);

@@ -203,7 +203,13 @@ runtime::Recording Replay::record(bool timed) const {
   if (staged_dims_ != Buffer::none) copy(staged_dims_, region(Region::dims));
   clear(commands, Region::cleared);
   if (!commands.empty()) commands.emplace_back(runtime::Barrier{});
+  const bool clock = !timed && device_.traits().timestamp_ns > 0;
+  if (clock) commands.emplace_back(runtime::Timestamp{0});
   add_launches(plan_.run, timed, commands);
+  if (clock) {
+    commands.emplace_back(runtime::Barrier{});
+    commands.emplace_back(runtime::Timestamp{1});
+  }
   if (staged_output_ != Buffer::none) {
     commands.emplace_back(runtime::Barrier{});
     copy(region(Region::output), staged_output_);
@@ -250,7 +256,12 @@ void Replay::replay(runtime::Recording recording, const Symbols& symbols) {
   device_.wait(recording);
 }
 
-void Replay::run(const Symbols& symbols) { replay(recording_, symbols); }
+void Replay::run(const Symbols& symbols) {
+  replay(recording_, symbols);
+  if (device_.traits().timestamp_ns <= 0) return;
+  const std::vector<double> clock = device_.timestamps(recording_);
+  device_us_ = (clock.at(1) - clock.at(0)) / 1000;
+}
 
 std::vector<LaunchTime> Replay::profile(const Symbols& symbols) {
   if (timed_ == runtime::Recording::none) timed_ = record(true);

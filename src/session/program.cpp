@@ -45,6 +45,8 @@ Program analyse(onnx::Model model, const LoadOptions& options) {
       p.typed.refusals.push_back({symbol, "input", "its size is not known",
                                   fmt::format("give it with --dim {}=NUMBER", symbol)});
   p.precision = precision_of(options.precision, p.typed);
+  if (p.precision == select::Precision::bf16)
+    fail(ErrorCode::refused, "precision bf16 is not served by this build, f32 and f16 are");
   return p;
 }
 
@@ -55,6 +57,7 @@ core::Graph lower(const Program& program, const DeviceTraits& traits) {
   options.serves_attention = [&](const core::Graph& g, const core::Attention& a) {
     return select::serves_attention(g, a, traits, {program.precision});
   };
+  options.half = program.precision == select::Precision::f16 && traits.has(DType::f16);
   core::run_passes(graph, options);
   return graph;
 }

@@ -174,6 +174,8 @@ void Session::run(const std::map<std::string, Tensor>& inputs,
 
 void Session::reset() {}
 
+double Session::device_us() const { return state_->replay->device_us(); }
+
 void Session::set_profile(bool on) { state_->profiled = on; }
 
 std::string Session::inspect(Format format) const {

@@ -23,6 +23,10 @@ const Pass kPasses[] = {
     {"scale_weights", plain<scale_weights>},
     {"hoist", plain<hoist>},
     {"layout", plain<layout>},
+    {"half",
+     [](Graph& g, const PassOptions& o) {
+       if (o.half) store_half(g);
+     }},
 };
 
 }  // namespace

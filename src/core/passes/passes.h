@@ -23,6 +23,9 @@ void hoist(Graph& graph);
 /// Images are stored channels last.
 void layout(Graph& graph);
 
+/// Intermediates of f32 are stored as f16.
+void store_half(Graph& graph);
+
 /// Is there a kernel for it on the device? (Else the products and the softmax stay apart.)
 using ServesAttention = std::function<bool(const Graph&, const Attention&)>;
 /// Products with a softmax between them become attention.
@@ -30,6 +33,7 @@ void find_attention(Graph& graph, const ServesAttention& serves);
 
 struct PassOptions {
   ServesAttention serves_attention = {};
+  bool half = false;  // store_half
   /// Called after each pass with its name.
   std::function<void(std::string_view)> after = {};
 };
