@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # demo.sh [PUMICE]: runs a trained network (is a line of text upright or upside down?) on two
 # pictures, whole on a Vulkan device, and compares its outputs with float64 references.
-# PUMICE: the command, by default build/pumice. PUMICE_DEVICE names another device than the first
+# PUMICE: the command, by default build/pumice. PUMICE_DEVICE names another device than the best
 # Vulkan one; PUMICE_MODELS is the folder with ppocr2-cls.onnx (`./dev path models`). Exit status 1
 # where a verdict is wrong or an output is off.
 set -euo pipefail
@@ -18,9 +18,8 @@ stop() {
 model=${PUMICE_MODELS:-${PUMICE_CACHE:-${HOME:-/root}/.cache/pumice}/models}/ppocr2-cls.onnx
 [ -x "$pumice" ] || stop "$pumice is not there; ./dev build makes it"
 [ -e "$model" ] || stop "$model is not there; ./dev path models fetches it"
-device=${PUMICE_DEVICE:-vulkan:0} # named, so that without Vulkan nothing else is taken
-found=$("$pumice" devices | grep -F "$device " || true)
-echo "ppocr2-cls on ${found:-$device}"
+device=${PUMICE_DEVICE:-vulkan} # the best one; named, so that without Vulkan nothing else is taken
+"$pumice" devices | grep "^$device" || true
 
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
