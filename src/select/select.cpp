@@ -143,9 +143,8 @@ std::vector<Step> Selector::run() {
   // Tensors are added on the way, operators are not.
   for (size_t i = 0; i < graph_.ops.size(); i++) {
     const core::Op op = graph_.ops[i];
-    if (std::any_of(op.outputs.begin(), op.outputs.end(), [&](const core::Output& o) {
-          return !product(o.value.dims).is(0);
-        }))
+    if (std::any_of(op.outputs.begin(), op.outputs.end(),
+                    [&](const core::Output& o) { return !product(o.value.dims).is(0); }))
       std::visit([&](const auto& work) { (*this)(op, work); }, op.work);
   }
   return std::move(steps_);

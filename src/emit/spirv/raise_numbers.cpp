@@ -186,8 +186,10 @@ Raiser::Id Raiser::remainder(Id a, Id b) {
   // Narrow remainders come out wrong on a driver (NVIDIA 580, signed bytes): in 32 bits.
   const bool narrow = size_of(t.elem) < 4;
   const DType wide = sign ? DType::i32 : DType::u32;
-  const Id r = narrow ? w_.cast(w_.make(Op::rem, w_.like(a, wide), {w_.cast(a, wide), w_.cast(safe, wide)}), t.elem)
-                      : w_.make(Op::rem, t, {a, safe});
+  const Id r =
+      narrow ? w_.cast(w_.make(Op::rem, w_.like(a, wide), {w_.cast(a, wide), w_.cast(safe, wide)}),
+                       t.elem)
+             : w_.make(Op::rem, t, {a, safe});
   return w_.select(by_zero, a, r);
 }
 
