@@ -44,8 +44,7 @@ int64_t number(const std::string& text, const char* flag) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used == 0 || used != text.size())
-    usage(std::string(flag) + ": " + text + " is no number");
+  if (used == 0 || used != text.size()) usage(std::string(flag) + ": " + text + " is no number");
   return value;
 }
 
@@ -72,8 +71,8 @@ LoadOptions load_options(const Options& o) {
     l.state[out] = in;
   }
   const std::map<std::string, Precision> precisions{
-      {"auto", Precision::automatic}, {"exact", Precision::exact}, {"f32", Precision::f32},
-      {"reduced", Precision::reduced}, {"f16", Precision::f16},    {"bf16", Precision::bf16}};
+      {"auto", Precision::automatic},  {"exact", Precision::exact}, {"f32", Precision::f32},
+      {"reduced", Precision::reduced}, {"f16", Precision::f16},     {"bf16", Precision::bf16}};
   l.precision = precisions.at(o.precision);
   return l;
 }
@@ -164,8 +163,8 @@ int run(const Options& o, const Report& report) {
     device.push_back(session.device_us());
   }
   if (o.repeat > 1)
-    std::printf("%d runs: %.1f us each (median; %.1f at best), on the device %.1f (%.1f)\n", o.repeat,
-                middle(wall), *std::min_element(wall.begin(), wall.end()), middle(device),
+    std::printf("%d runs: %.1f us each (median; %.1f at best), on the device %.1f (%.1f)\n",
+                o.repeat, middle(wall), *std::min_element(wall.begin(), wall.end()), middle(device),
                 *std::min_element(device.begin(), device.end()));
   if (!o.output.empty()) {
     std::filesystem::create_directories(o.output);
@@ -219,8 +218,9 @@ int doctor() {
     if (d.refusal.empty() && d.spec.rfind("vulkan", 0) == 0) usable++;
   }
   if (usable == 0)
-    std::printf("no Vulkan device can be used: install a GPU driver, or mesa-vulkan-drivers for "
-                "the software device\n");
+    std::printf(
+        "no Vulkan device can be used: install a GPU driver, or mesa-vulkan-drivers for "
+        "the software device\n");
   return usable == 0 ? kFailed : 0;
 }
 
@@ -258,7 +258,8 @@ int main(int argc, char** argv) {
   run_command->add_option("--repeat", o.repeat, "number of runs")->check(CLI::PositiveNumber);
   run_command->add_option("--seed", o.seed, "for generated inputs");
   run_command->add_flag("--profile", o.profile, "times of the last run's launches");
-  CLI::App* inspect_command = app.add_subcommand("inspect", "is a model served, and what it becomes");
+  CLI::App* inspect_command =
+      app.add_subcommand("inspect", "is a model served, and what it becomes");
   add_load_options(inspect_command, o, false);
   CLI::App* dump_command = app.add_subcommand("dump", "a stage of a model's way to the device");
   add_load_options(dump_command, o, true);

@@ -61,14 +61,13 @@ struct Inspection {
 
 class Session {
  public:
-  /// Throws Error: io, malformed_model, refused (the message names every node that is not served and
-  /// why), bad_argument, or what opening the device throws.
+  /// Throws Error: io, malformed_model, refused (the message names every node that is not served
+  /// and why), bad_argument, or what opening the device throws.
   static Session load(const std::filesystem::path& path, const LoadOptions& options = {},
                       std::optional<Device> device = {});
   /// The same from bytes, which may go after the call. `folder`: where external data lies.
   static Session load(std::span<const std::byte> bytes, const LoadOptions& options = {},
-                      std::optional<Device> device = {},
-                      const std::filesystem::path& folder = {});
+                      std::optional<Device> device = {}, const std::filesystem::path& folder = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
@@ -99,9 +98,9 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
-/// Says what the model needs and whether it is served, with every reason, and with `device` what its
-/// plan there would be; weights in other files may be missing. Throws only for bytes that are no
-/// model, and for options that do not fit it.
+/// Says what the model needs and whether it is served, with every reason, and with `device` what
+/// its plan there would be; weights in other files may be missing. Throws only for bytes that are
+/// no model, and for options that do not fit it.
 Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format,
                    std::optional<Device> device = {});
 /// A stage of the model's way to the device as text; weights in other files may be missing. Throws

@@ -18,13 +18,14 @@ MatrixShape known_shape() {
   MatrixShape s = square_matrices(16, 32);
   for (uint32_t lane = 0; lane < 32; lane++)
     for (uint32_t i = 0; i < 8; i++)
-      s.map_c.push_back(static_cast<uint16_t>((lane / 4 + 8 * (i / 4)) * 16 + 2 * (lane % 4) + i % 2 + 8 * (i / 2 % 2)));
+      s.map_c.push_back(static_cast<uint16_t>((lane / 4 + 8 * (i / 4)) * 16 + 2 * (lane % 4) +
+                                              i % 2 + 8 * (i / 2 % 2)));
   s.map_a = s.map_c;
   return s;
 }
 
-void attention_of(const AttentionParams& p, const MatrixShape& shape, uint32_t heads, uint32_t heads_kv,
-                  uint32_t queries, uint32_t keys, float scale_of_input = 1) {
+void attention_of(const AttentionParams& p, const MatrixShape& shape, uint32_t heads,
+                  uint32_t heads_kv, uint32_t queries, uint32_t keys, float scale_of_input = 1) {
   SCOPED_TRACE(fmt::format("{} queries {} keys {}", p.name(), queries, keys));
   const bool f32 = p.format == Format::f32;
   const uint32_t d = p.size;
@@ -34,7 +35,8 @@ void attention_of(const AttentionParams& p, const MatrixShape& shape, uint32_t h
       for (float& x : v) x = f16_to_f32(f32_to_f16(x));
     return v;
   };
-  const std::vector<float> q = made(size_t{heads} * queries * d, 1, scale_of_input), k = made(size_t{heads_kv} * keys * d, 2, 1);
+  const std::vector<float> q = made(size_t{heads} * queries * d, 1, scale_of_input),
+                           k = made(size_t{heads_kv} * keys * d, 2, 1);
   const std::vector<float> v = made(size_t{heads_kv} * keys * d, 3, scale_of_input);
   KernelRun run(traits_with(shape));
   const auto put = [&](const std::string& name, const std::vector<float>& x) {
@@ -48,10 +50,12 @@ void attention_of(const AttentionParams& p, const MatrixShape& shape, uint32_t h
   };
   put("q", q), put("k", k), put("v", v);
   std::vector<float>* o32 = f32 ? &run.buffer("o", std::vector<float>(q.size()), false) : nullptr;
-  std::vector<uint16_t>* o16 = f32 ? nullptr : &run.buffer("o", std::vector<uint16_t>(q.size()), false);
+  std::vector<uint16_t>* o16 =
+      f32 ? nullptr : &run.buffer("o", std::vector<uint16_t>(q.size()), false);
   for (const std::string name : {"q", "k", "v", "o"}) {
     const uint32_t length = name == "k" || name == "v" ? keys : queries;
-    run.word(name + "_row8", d / 8), run.word(name + "_head8", length * d / 8), run.word(name + "_batch8", 0);
+    run.word(name + "_row8", d / 8), run.word(name + "_head8", length * d / 8),
+        run.word(name + "_batch8", 0);
   }
   const double scale = 1 / std::sqrt(static_cast<double>(d));
   run.word("queries", queries), run.word("keys", keys);
@@ -66,7 +70,9 @@ void attention_of(const AttentionParams& p, const MatrixShape& shape, uint32_t h
       double most = -1e300, sum = 0, error = 0, norm = 0;
       for (uint32_t j = 0; j < keys; j++) {
         double x = 0;
-        for (uint32_t e = 0; e < d; e++) x += static_cast<double>(q[(size_t{h} * queries + i) * d + e]) * k[(kv * keys + j) * d + e];
+        for (uint32_t e = 0; e < d; e++)
+          x += static_cast<double>(q[(size_t{h} * queries + i) * d + e]) *
+               k[(kv * keys + j) * d + e];
         weight[j] = x * scale, most = std::max(most, weight[j]);
       }
       for (double& x : weight) x = std::exp(x - most), sum += x;
@@ -82,7 +88,8 @@ void attention_of(const AttentionParams& p, const MatrixShape& shape, uint32_t h
     }
 }
 
-AttentionParams params(Format f, uint32_t size, int key_groups, int query_groups = 1, int tiles = 1) {
+AttentionParams params(Format f, uint32_t size, int key_groups, int query_groups = 1,
+                       int tiles = 1) {
   AttentionParams p;
   p.format = f;
   p.size = static_cast<uint16_t>(size);

@@ -18,7 +18,8 @@ using Format = ContractParams::Format;
 struct Problem {
   uint32_t m = 37, n = 40, k = 72;
   // image: batch x height x width x c, window kh x kw; m and k follow
-  uint32_t batch = 0, height = 0, width = 0, c = 0, kh = 1, kw = 1, stride = 1, pad = 0, dilation = 1;
+  uint32_t batch = 0, height = 0, width = 0, c = 0, kh = 1, kw = 1, stride = 1, pad = 0,
+           dilation = 1;
   uint32_t splits = 1;
   bool residual = false, gelu = false, relu = false, bias = true;
 
@@ -60,7 +61,10 @@ float element(const Problem& q, const std::vector<float>& a, uint32_t row, uint3
   const int64_t y = int64_t{pixel / wide} * q.stride + int64_t{tap / q.kw} * q.dilation - q.pad;
   const int64_t x = int64_t{pixel % wide} * q.stride + int64_t{tap % q.kw} * q.dilation - q.pad;
   if (y < 0 || y >= q.height || x < 0 || x >= q.width) return 0;
-  return a[((size_t{image} * q.height + static_cast<size_t>(y)) * q.width + static_cast<size_t>(x)) * q.c + kk % q.c];
+  return a[((size_t{image} * q.height + static_cast<size_t>(y)) * q.width +
+            static_cast<size_t>(x)) *
+               q.c +
+           kk % q.c];
 }
 
 void set_image(KernelRun& run, const Problem& q, const ContractParams& p) {
@@ -86,11 +90,13 @@ void set_image(KernelRun& run, const Problem& q, const ContractParams& p) {
   run.word("kh", q.kh);
 }
 
-Outcome contract_of(const Problem& q, ContractParams p, const MatrixShape& shape, std::vector<float> a,
-                    std::vector<float> w, const interp::Options& options = {}) {
+Outcome contract_of(const Problem& q, ContractParams p, const MatrixShape& shape,
+                    std::vector<float> a, std::vector<float> w,
+                    const interp::Options& options = {}) {
   p.image = q.batch != 0;
   const bool f32 = p.format == Format::f32;
-  std::vector<float> bias = random_numbers(q.n, 11), residual = random_numbers(size_t{q.m} * q.n, 12);
+  std::vector<float> bias = random_numbers(q.n, 11),
+                     residual = random_numbers(size_t{q.m} * q.n, 12);
   if (!q.bias) std::fill(bias.begin(), bias.end(), 0.0f);
   const auto round = [&](std::vector<float>& v) {
     if (!f32)
@@ -104,7 +110,8 @@ Outcome contract_of(const Problem& q, ContractParams p, const MatrixShape& shape
     return out;
   };
   f32 ? static_cast<void>(run.buffer("a", a)) : static_cast<void>(run.buffer("a", half(a)));
-  f32 ? static_cast<void>(run.buffer("residual", residual)) : static_cast<void>(run.buffer("residual", half(residual)));
+  f32 ? static_cast<void>(run.buffer("residual", residual))
+      : static_cast<void>(run.buffer("residual", half(residual)));
   run.buffer("w", w);
   run.buffer("bias", bias);
   const uint32_t c = q.batch == 0 ? q.k : q.c, taps = q.k / c;
@@ -112,16 +119,20 @@ Outcome contract_of(const Problem& q, ContractParams p, const MatrixShape& shape
   const uint32_t n_padded = (q.n + p.bn - 1) / p.bn * p.bn, k_padded = taps * c_padded;
   const size_t plane = size_t{k_padded} * n_padded / 8;  // vectors
   run.buffer("b", std::vector<uint16_t>(plane * 8 * 2), false);
-  std::vector<float>* d32 = f32 ? &run.buffer("d", std::vector<float>(size_t{q.m} * q.n), false) : nullptr;
-  std::vector<uint16_t>* d16 = f32 ? nullptr : &run.buffer("d", std::vector<uint16_t>(size_t{q.m} * q.n), false);
+  std::vector<float>* d32 =
+      f32 ? &run.buffer("d", std::vector<float>(size_t{q.m} * q.n), false) : nullptr;
+  std::vector<uint16_t>* d16 =
+      f32 ? nullptr : &run.buffer("d", std::vector<uint16_t>(size_t{q.m} * q.n), false);
   run.buffer("column_maxima", std::vector<uint32_t>(n_padded), false);
   run.buffer("column_scales", std::vector<float>(n_padded), false);
   const uint32_t scales = q.batch == 0 ? q.m : q.batch;
   std::vector<uint32_t>& out_maxima = run.buffer("out_maxima", std::vector<uint32_t>(scales, 0));
   run.buffer("row_maxima", std::vector<uint32_t>(scales), false);
   const uint32_t blocks_m = (q.m + p.bm - 1) / p.bm, blocks_n = n_padded / p.bn;
-  run.buffer("partials", std::vector<float>(size_t{blocks_m} * blocks_n * q.splits * p.bm * p.bn), false);
-  std::vector<uint32_t>& counters = run.buffer("counters", std::vector<uint32_t>(size_t{blocks_m} * blocks_n, 0));
+  run.buffer("partials", std::vector<float>(size_t{blocks_m} * blocks_n * q.splits * p.bm * p.bn),
+             false);
+  std::vector<uint32_t>& counters =
+      run.buffer("counters", std::vector<uint32_t>(size_t{blocks_m} * blocks_n, 0));
 
   // packing: source[k][n], k = (tap, c)
   run.alias("source", "w");
@@ -135,7 +146,8 @@ Outcome contract_of(const Problem& q, ContractParams p, const MatrixShape& shape
   const uint32_t ldb = p.packed_b ? k_padded / shape.k : n_padded / 8;
   run.word("ldb", ldb);
   if (f32) run.run(column_maxima(DType::f32, 32), {(n_padded + 31) / 32, 1, 1});
-  run.run(pack_operand(p.format, DType::f32, p.packed_b, shape), {n_padded / shape.n, k_padded / shape.k, 1});
+  run.run(pack_operand(p.format, DType::f32, p.packed_b, shape),
+          {n_padded / shape.n, k_padded / shape.k, 1});
   if (f32) {
     run.alias("source", "a");
     const uint32_t columns = q.batch == 0 ? q.k : q.height * q.width * q.c;
@@ -145,15 +157,18 @@ Outcome contract_of(const Problem& q, ContractParams p, const MatrixShape& shape
 
   const uint32_t each = (steps + q.splits - 1) / q.splits;
   run.word("m", q.m), run.word("steps", steps), run.word("steps_each", each);
-  run.word("lda8", q.k / 8), run.word("ldd", q.n), run.word("plane_b", static_cast<uint32_t>(plane));
+  run.word("lda8", q.k / 8), run.word("ldd", q.n),
+      run.word("plane_b", static_cast<uint32_t>(plane));
   run.word("k8", c / 8);
   run.real("lo", q.relu ? 0.0f : -std::numeric_limits<float>::infinity());
   run.real("hi", std::numeric_limits<float>::infinity());
-  run.word("flags", (q.residual ? kHasResidual : 0) | (q.gelu ? kApplyGelu : 0) | (f32 ? kWantMaxima : 0));
+  run.word("flags",
+           (q.residual ? kHasResidual : 0) | (q.gelu ? kApplyGelu : 0) | (f32 ? kWantMaxima : 0));
   if (p.image) set_image(run, q, p);
   p.gelu = q.gelu;
   run.run(contract(p, shape), {blocks_m, blocks_n, (steps + each - 1) / each});
-  for (const uint32_t count : counters) EXPECT_EQ(count, 0u) << "a counter is not ready for the next run";
+  for (const uint32_t count : counters)
+    EXPECT_EQ(count, 0u) << "a counter is not ready for the next run";
 
   Outcome o;
   o.maxima = out_maxima;
@@ -192,15 +207,19 @@ Outcome contract_of(const Problem& q, ContractParams p, const MatrixShape& shape
   return o;
 }
 
-Outcome contract_of(const Problem& q, const ContractParams& p, const MatrixShape& shape, uint32_t seed = 1,
-                    const interp::Options& options = {}) {
-  const size_t size_a = q.batch == 0 ? size_t{q.m} * q.k : size_t{q.batch} * q.height * q.width * q.c;
-  return contract_of(q, p, shape, random_numbers(size_a, seed), random_numbers(size_t{q.k} * q.n, seed + 1, 0.1f), options);
+Outcome contract_of(const Problem& q, const ContractParams& p, const MatrixShape& shape,
+                    uint32_t seed = 1, const interp::Options& options = {}) {
+  const size_t size_a =
+      q.batch == 0 ? size_t{q.m} * q.k : size_t{q.batch} * q.height * q.width * q.c;
+  return contract_of(q, p, shape, random_numbers(size_a, seed),
+                     random_numbers(size_t{q.k} * q.n, seed + 1, 0.1f), options);
 }
 
 void expect_close(const Outcome& o, double tolerance) {
   for (size_t i = 0; i < o.result.size(); i++)
-    ASSERT_NEAR(o.result[i], o.reference[i], tolerance * (o.magnitude[i] + std::fabs(o.reference[i]))) << "element " << i;
+    ASSERT_NEAR(o.result[i], o.reference[i],
+                tolerance * (o.magnitude[i] + std::fabs(o.reference[i])))
+        << "element " << i;
 }
 double tolerance(Format f) { return f == Format::f16 ? 6e-4 : 3e-7; }
 
@@ -209,7 +228,8 @@ const MatrixShape kSmall = square_matrices(8, 8), kLarge = square_matrices(16, 3
 
 TEST(Contract, SizesThatFillNoBlock) {
   for (const Format f : {Format::f16, Format::f32})
-    for (const auto& [m, n, k] : {std::array<uint32_t, 3>{1, 8, 8}, {16, 16, 16}, {37, 40, 72}, {5, 72, 200}}) {
+    for (const auto& [m, n, k] :
+         {std::array<uint32_t, 3>{1, 8, 8}, {16, 16, 16}, {37, 40, 72}, {5, 72, 200}}) {
       Problem q;
       q.m = m, q.n = n, q.k = k;
       expect_close(contract_of(q, small(f, 8), kSmall), tolerance(f));
@@ -231,7 +251,8 @@ TEST(Contract, StagesSetsAndOrderOfB) {
     for (const auto& [stages, sets] : {std::pair{1, 1}, {1, 2}, {1, 4}, {2, 2}, {2, 4}})
       for (const bool packed : {true, false}) {
         ContractParams p = small(f, 8);
-        p.stages = static_cast<uint8_t>(stages), p.sets = static_cast<uint8_t>(sets), p.packed_b = packed;
+        p.stages = static_cast<uint8_t>(stages), p.sets = static_cast<uint8_t>(sets),
+        p.packed_b = packed;
         Problem q;
         q.k = 136;
         expect_close(contract_of(q, p, kSmall), tolerance(f));
@@ -240,7 +261,8 @@ TEST(Contract, StagesSetsAndOrderOfB) {
 
 TEST(Contract, LargeBlocksInPasses) {
   ContractParams p = small(Format::f16, 8);
-  p.bm = 32, p.bn = 32, p.warp_m = 16, p.warp_n = 16, p.split_k = 1, p.passes = 2, p.packed_b = false, p.sets = 1;
+  p.bm = 32, p.bn = 32, p.warp_m = 16, p.warp_n = 16, p.split_k = 1, p.passes = 2,
+  p.packed_b = false, p.sets = 1;
   Problem q;
   q.m = 70, q.residual = true;
   expect_close(contract_of(q, p, kSmall), tolerance(p.format));
@@ -263,10 +285,15 @@ TEST(Contract, SplitsAreAddedInOrderWhoeverIsLast) {
 
 TEST(Contract, Images) {
   for (const Format f : {Format::f16, Format::f32})
-    for (const auto& [kh, stride, pad, dilation] : {std::array<uint32_t, 4>{1, 1, 0, 1}, {3, 1, 1, 1}, {3, 2, 1, 1}, {3, 1, 2, 2}, {5, 2, 0, 1}})
+    for (const auto& [kh, stride, pad, dilation] : {std::array<uint32_t, 4>{1, 1, 0, 1},
+                                                    {3, 1, 1, 1},
+                                                    {3, 2, 1, 1},
+                                                    {3, 1, 2, 2},
+                                                    {5, 2, 0, 1}})
       for (const uint32_t c : {16u, 24u}) {
         Problem q;
-        q.batch = 2, q.height = 7, q.width = 9, q.c = c, q.kh = kh, q.kw = kh == 5 ? 3 : kh, q.stride = stride, q.pad = pad;
+        q.batch = 2, q.height = 7, q.width = 9, q.c = c, q.kh = kh, q.kw = kh == 5 ? 3 : kh,
+        q.stride = stride, q.pad = pad;
         q.dilation = dilation, q.n = 16, q.relu = true;
         q.make_image();
         expect_close(contract_of(q, small(f, 8), kSmall), tolerance(f));
@@ -287,7 +314,8 @@ TEST(Contract, PromiseOfF32) {
   family("normal", [](size_t, float x) { return x; });
   family("tiny", [](size_t, float x) { return x * 1e-25f; });
   family("huge", [](size_t, float x) { return x * 1e25f; });
-  family("spread", [](size_t i, float x) { return std::ldexp(x, static_cast<int>(i * 7 % 31) - 15); });
+  family("spread",
+         [](size_t i, float x) { return std::ldexp(x, static_cast<int>(i * 7 % 31) - 15); });
   family("outlier", [&](size_t i, float x) { return i % q.k == 17 ? 1e5f : x; });
   family("softmax", [](size_t, float x) { return std::exp(x) / 400; });
   for (const auto& [name, a] : families)
@@ -297,10 +325,12 @@ TEST(Contract, PromiseOfF32) {
         double error = 0, norm = 0, sequential = 0;
         for (uint32_t j = 0; j < q.n; j++) {
           const size_t at = size_t{i} * q.n + j;
-          error += std::pow(o.result[at] - o.reference[at], 2), norm += std::pow(o.reference[at], 2);
+          error += std::pow(o.result[at] - o.reference[at], 2),
+              norm += std::pow(o.reference[at], 2);
           sequential += std::pow(o.sequential[at] - o.reference[at], 2);
         }
-        EXPECT_LE(std::sqrt(error), std::max(2 * std::sqrt(sequential), 4e-7 * std::sqrt(norm))) << name << ", weights " << scale << ", row " << i;
+        EXPECT_LE(std::sqrt(error), std::max(2 * std::sqrt(sequential), 4e-7 * std::sqrt(norm)))
+            << name << ", weights " << scale << ", row " << i;
       }
     }
 }
@@ -308,25 +338,29 @@ TEST(Contract, PromiseOfF32) {
 TEST(Contract, ScalingAnOperandScalesTheResultBitForBit) {
   Problem q;
   q.m = 16, q.n = 16, q.bias = false;
-  const std::vector<float> a = random_numbers(size_t{q.m} * q.k, 1), w = random_numbers(size_t{q.k} * q.n, 2);
+  const std::vector<float> a = random_numbers(size_t{q.m} * q.k, 1),
+                           w = random_numbers(size_t{q.k} * q.n, 2);
   const Outcome one = contract_of(q, small(Format::f32, 8), kSmall, a, w);
   for (const auto& [x, y] : {std::pair{20, -7}, {-40, 3}, {11, 50}}) {
     std::vector<float> a2 = a, w2 = w;
     for (float& v : a2) v = std::ldexp(v, x);
     for (float& v : w2) v = std::ldexp(v, y);
     const Outcome two = contract_of(q, small(Format::f32, 8), kSmall, a2, w2);
-    for (size_t i = 0; i < one.result.size(); i++) EXPECT_EQ(two.result[i], std::ldexp(one.result[i], x + y));
+    for (size_t i = 0; i < one.result.size(); i++)
+      EXPECT_EQ(two.result[i], std::ldexp(one.result[i], x + y));
   }
 }
 
 TEST(Contract, NonFiniteStaysNonFinite) {
   for (const Format f : {Format::f16, Format::f32})
-    for (const float bad : {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
+    for (const float bad :
+         {std::numeric_limits<float>::infinity(), std::numeric_limits<float>::quiet_NaN()}) {
       Problem q;
       q.m = 16, q.n = 16;
       std::vector<float> a = random_numbers(size_t{q.m} * q.k, 1);
       a[5 * q.k + 3] = bad;
-      const Outcome o = contract_of(q, small(f, 8), kSmall, a, random_numbers(size_t{q.k} * q.n, 2));
+      const Outcome o =
+          contract_of(q, small(f, 8), kSmall, a, random_numbers(size_t{q.k} * q.n, 2));
       for (uint32_t j = 0; j < q.n; j++) EXPECT_FALSE(std::isfinite(o.result[5 * q.n + j]));
       for (uint32_t j = 0; j < q.n; j++) EXPECT_TRUE(std::isfinite(o.result[4 * q.n + j]));
     }

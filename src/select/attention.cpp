@@ -87,8 +87,9 @@ bool serves_attention(const core::Graph& graph, const core::Attention& a,
   if (!q || !k || !v || q->type != k->type || q->type != v->type) return false;
   if (q->type != DType::f32 && q->type != DType::f16) return false;
   const Dim size = a.q.dims[3];
-  return size.known() && size == a.v.dims[3] && size.value() % std::max<int64_t>(shape->k, 8) == 0 &&
-         size.value() <= kMostSize && a.q.dims[1] == a.k.dims[1];
+  return size.known() && size == a.v.dims[3] &&
+         size.value() % std::max<int64_t>(shape->k, 8) == 0 && size.value() <= kMostSize &&
+         a.q.dims[1] == a.k.dims[1];
 }
 
 void Selector::operator()(const core::Op& op, const core::Attention& a) {
@@ -122,7 +123,8 @@ void Selector::operator()(const core::Op& op, const core::Attention& a) {
   s.writes = {d};
   s.flops = 4 * count(axes) * count({a.k.dims[2]});
   s.recipe.family = "attention";
-  s.recipe.key = fmt::format("{} {}x{}x{}/{}", p.name(), shape_->m, shape_->n, shape_->k, shape_->lanes);
+  s.recipe.key =
+      fmt::format("{} {}x{}x{}/{}", p.name(), shape_->m, shape_->n, shape_->k, shape_->lanes);
   s.recipe.build = [p, shape = *shape_] { return kernels::attention(p, shape); };
   auto& arguments = s.recipe.launch.arguments;
   const auto word = [&](int64_t w) {

@@ -129,7 +129,8 @@ class Former {
     f_.image = true;
     f_.channels = c_.reduced.back().value();
     const size_t channel = rank + spatial;
-    if (f_.channels > 1 && !address.factor(channel).is(1)) return fail_with("channels are not innermost");
+    if (f_.channels > 1 && !address.factor(channel).is(1))
+      return fail_with("channels are not innermost");
     size_t guards = 0;
     for (size_t s = 0; s < spatial; s++) {
       ImageAxis& axis = spatial == 2 && s == 0 ? f_.y : f_.x;
@@ -146,12 +147,14 @@ class Former {
         if (index.factor(position).is(0) && index.factor(tap).is(0)) continue;
         guards++;
         for (size_t i = 0; i < index.factors.size(); i++)
-          if (i != position && i != tap && !index.factors[i].is(0)) return fail_with("a pad along several axes");
+          if (i != position && i != tap && !index.factors[i].is(0))
+            return fail_with("a pad along several axes");
         axis.stride = index.factor(position).value();
         axis.dilation = index.factor(tap).is(0) ? 1 : index.factor(tap).value();
         axis.pad = -index.offset.value();
         axis.extent = a.axes[g].extent.value();
-        if (axis.stride < 0 || axis.dilation < 1 || axis.pad < 0) return fail_with("a window that runs backwards");
+        if (axis.stride < 0 || axis.dilation < 1 || axis.pad < 0)
+          return fail_with("a window that runs backwards");
       }
     }
     if (guards + 1 != a.axes.size()) return fail_with("a pad along channels");
@@ -199,7 +202,8 @@ class Former {
       }
     }
     if (c_.reduced.size() > 2) f_.b.stride_y = address.factor(c_.axes.size()).value();
-    if (c_.reduced.size() > 1 && f_.merged_taps == 1) f_.b.stride_x = address.factor(c_.a.rank() - 2).value();
+    if (c_.reduced.size() > 1 && f_.merged_taps == 1)
+      f_.b.stride_x = address.factor(c_.a.rank() - 2).value();
     for (size_t g = 1; g < b.axes.size(); g++) {
       const Affine& index = b.axes[g].affine;
       if (b.bits != 0 || !(index == Affine::axis(c_.a.rank() - 1)) || !b.axes[g].extent.known())

@@ -17,15 +17,16 @@ namespace pumice::select {
 struct ImageAxis {
   int64_t positions = 1, taps = 1;
   int64_t step = 0, tap = 0;  // elements from position to position, from tap to tap
-  // Index along the image of (position, tap): position * stride + tap * dilation - pad in [0, extent)
+  // Index along the image of (position, tap): position * stride + tap * dilation - pad in [0,
+  // extent)
   int64_t stride = 0, dilation = 1, pad = 0, extent = 1 << 30;
 };
 
 struct OperandB {
   core::TensorId tensor = core::TensorId::none;
   DType type{};
-  int64_t offset = 0;                                      // elements
-  int64_t channels = 0;                                    // that are there; others are zero
+  int64_t offset = 0;    // elements
+  int64_t channels = 0;  // that are there; others are zero
   int64_t stride_n = 0, stride_c = 0, stride_y = 0, stride_x = 0;  // elements
 };
 

@@ -94,8 +94,8 @@ void Selector::plan_epilogue(const core::Op& op, const core::Contract& c, Matrix
       m.residual_offset = rows->offset;
     }
   }
-  const bool serves = !split.epilogue.scale &&
-                      (!split.epilogue.residual || m.residual != TensorId::none);
+  const bool serves =
+      !split.epilogue.scale && (!split.epilogue.residual || m.residual != TensorId::none);
   if (m.direct && serves) {
     m.epilogue = split.epilogue;
     m.d = out.tensor;
@@ -185,10 +185,11 @@ Selector::Packed Selector::pack(const core::Op& op, const MatrixContract& m) {
   const int64_t channels = round_up(f.channels, p.bk), k = f.taps() * channels;
   const int64_t n = round_up(f.n, p.bn);
   const bool f32 = p.format == Format::f32;
-  const std::string key = fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", static_cast<uint32_t>(f.b.tensor),
-                                      f.b.offset, f.n, n, f.b.channels, channels, f.taps(), f.b.stride_n,
-                                      f.b.stride_c, f.b.stride_y, f.b.stride_x, f32) +
-                          (p.packed_b ? " packed" : "");
+  const std::string key =
+      fmt::format("{} {} {} {} {} {} {} {} {} {} {} {}", static_cast<uint32_t>(f.b.tensor),
+                  f.b.offset, f.n, n, f.b.channels, channels, f.taps(), f.b.stride_n, f.b.stride_c,
+                  f.b.stride_y, f.b.stride_x, f32) +
+      (p.packed_b ? " packed" : "");
   const auto [it, fresh] = packed_.try_emplace(key);
   Packed& out = it->second;
   out.plane = k * n * 2 / 16;
@@ -196,9 +197,10 @@ Selector::Packed Selector::pack(const core::Op& op, const MatrixContract& m) {
   out.packed = add_tensor(graph_[f.b.tensor].name + ".packed", DType::f16, {k * n * p.planes()});
   const int64_t source = f.b.offset * static_cast<int64_t>(size_of(f.b.type));
   // n, c, k, stride_n, stride_c, stride_kh, stride_kw, c_padded, kw
-  const std::vector<ArgumentValue> read{tensor(f.b.tensor, source), word(f.n), word(f.b.channels), word(k),
-                                        word(f.b.stride_n), word(f.b.stride_c), word(f.b.stride_y),
-                                        word(f.b.stride_x), divisor(channels), divisor(f.x.taps)};
+  const std::vector<ArgumentValue> read{
+      tensor(f.b.tensor, source), word(f.n),          word(f.b.channels), word(k),
+      word(f.b.stride_n),         word(f.b.stride_c), word(f.b.stride_y), word(f.b.stride_x),
+      divisor(channels),          divisor(f.x.taps)};
   Step s;
   s.name = op.name + ".pack";
   s.reads = {f.b.tensor};
@@ -219,7 +221,8 @@ Selector::Packed Selector::pack(const core::Op& op, const MatrixContract& m) {
     s.writes = {out.scales};
   }
   s.recipe.family = "pack";
-  s.recipe.key = fmt::format("{} {} {} {}x{}x{}/{}", f32, name(f.b.type), p.packed_b, shape.m, shape.n, shape.k, shape.lanes);
+  s.recipe.key = fmt::format("{} {} {} {}x{}x{}/{}", f32, name(f.b.type), p.packed_b, shape.m,
+                             shape.n, shape.k, shape.lanes);
   s.recipe.build = [format = p.format, type = f.b.type, packed = p.packed_b, shape] {
     return kernels::pack_operand(format, type, packed, shape);
   };
@@ -260,17 +263,19 @@ void Selector::add_matrix(const core::Op& op, const core::Contract& c, MatrixCon
 
   Step s;
   s.name = op.name;
-  s.flops = 2.0 * static_cast<double>(f.m) * static_cast<double>(f.n) * static_cast<double>(f.reduced());
+  s.flops =
+      2.0 * static_cast<double>(f.m) * static_cast<double>(f.n) * static_cast<double>(f.reduced());
   s.reads = {f.a, b.packed, bias};
   s.writes = {m.d};
   s.recipe.family = "contract";
-  s.recipe.key = fmt::format("{} passes{} {}x{}x{}/{}", p.name(), p.passes, shape_->m, shape_->n, shape_->k, shape_->lanes);
+  s.recipe.key = fmt::format("{} passes{} {}x{}x{}/{}", p.name(), p.passes, shape_->m, shape_->n,
+                             shape_->k, shape_->lanes);
   s.recipe.build = [p, shape = *shape_] { return kernels::contract(p, shape); };
   s.recipe.buffers = {blocks_m * blocks_n * 4};
   ArgumentValue partials = buffer(0);
   if (splits > 1) {
-    const TensorId id = add_tensor(op.name + ".partials", DType::f32,
-                                   {blocks_m * blocks_n * splits * p.bm * p.bn});
+    const TensorId id =
+        add_tensor(op.name + ".partials", DType::f32, {blocks_m * blocks_n * splits * p.bm * p.bn});
     s.writes.push_back(id);
     partials = tensor(id);
   }

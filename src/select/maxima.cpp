@@ -24,12 +24,14 @@ void Selector::plan_maxima() {
   for (auto& m : matrices_) {
     if (!m || m->params.format != Format::f32) continue;
     const ContractForm& f = m->form;
-    MaximaNeed need{f.image, f.image ? f.images : f.m, f.image ? 0 : f.channels, TensorId::none, false};
+    MaximaNeed need{f.image, f.image ? f.images : f.m, f.image ? 0 : f.channels, TensorId::none,
+                    false};
     m->maxima = maxima_of(f.a, need, index, 0);
   }
 }
 
-TensorId Selector::maxima_of(TensorId tensor, MaximaNeed need, const core::Index& index, int depth) {
+TensorId Selector::maxima_of(TensorId tensor, MaximaNeed need, const core::Index& index,
+                             int depth) {
   tensor = core::owner(graph_, tensor);
   for (const MaximaNeed& n : needs_[tensor])
     if (n.image == need.image && n.count == need.count && n.row == need.row) return n.maxima;
@@ -71,7 +73,8 @@ std::optional<float> Selector::bound(const core::Op& op) {
   return static_cast<float>(std::max(std::abs(*low), std::abs(*high)));
 }
 
-bool Selector::leaves_maxima(const MatrixContract& m, TensorId tensor, const MaximaNeed& need) const {
+bool Selector::leaves_maxima(const MatrixContract& m, TensorId tensor,
+                             const MaximaNeed& need) const {
   if (!m.direct || m.d != tensor || m.params.format != Format::f32 || m.form.image != need.image ||
       m.out_maxima != TensorId::none || m.d_rows.offset != 0)
     return false;

@@ -196,9 +196,8 @@ std::vector<Step> Selector::run() {
   for (size_t i = 0; i < graph_.ops.size(); i++) {
     const core::Op op = graph_.ops[i];
     current_ = i;
-    if (std::any_of(op.outputs.begin(), op.outputs.end(), [&](const core::Output& o) {
-          return !product(o.value.dims).is(0);
-        }))
+    if (std::any_of(op.outputs.begin(), op.outputs.end(),
+                    [&](const core::Output& o) { return !product(o.value.dims).is(0); }))
       std::visit([&](const auto& work) { (*this)(op, work); }, op.work);
     std::vector<TensorId> written;
     for (const core::Output& o : op.outputs) written.push_back(o.tensor);

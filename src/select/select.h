@@ -26,8 +26,8 @@ struct Step {
   kernels::Recipe recipe;
   std::vector<core::TensorId> reads, writes;
   std::vector<core::TensorId> cleared;  // those of `writes` that must be zero before it
-  bool once = false;  // reads constants alone: runs when the model is loaded
-  double flops = 0;   // multiply-adds count two; 0 where dims are open
+  bool once = false;                    // reads constants alone: runs when the model is loaded
+  double flops = 0;                     // multiply-adds count two; 0 where dims are open
 };
 
 /// Is there a kernel for this attention on the device?

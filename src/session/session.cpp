@@ -142,14 +142,16 @@ Session Session::load(const std::filesystem::path& path, const LoadOptions& opti
                       std::optional<Device> device) {
   Program program = session::analyse(onnx::read_file(path), options);
   graph::require_served(program.typed);
-  return Session(std::make_unique<State>(device_for(options, std::move(device)), std::move(program)));
+  return Session(
+      std::make_unique<State>(device_for(options, std::move(device)), std::move(program)));
 }
 
 Session Session::load(std::span<const std::byte> bytes, const LoadOptions& options,
                       std::optional<Device> device, const std::filesystem::path& folder) {
   Program program = session::analyse(onnx::read_bytes(bytes, folder), options);
   graph::require_served(program.typed);
-  return Session(std::make_unique<State>(device_for(options, std::move(device)), std::move(program)));
+  return Session(
+      std::make_unique<State>(device_for(options, std::move(device)), std::move(program)));
 }
 
 const std::vector<ValueInfo>& Session::inputs() const { return state_->inputs; }
@@ -192,7 +194,8 @@ Inspection inspect(const std::filesystem::path& path, const LoadOptions& options
   const Program program =
       session::analyse(onnx::read_file(path, onnx::Weights::absent_allowed), options);
   const bool served = program.typed.refusals.empty();
-  if (!served || !device) return {served, session::inspect_text(program, nullptr, nullptr, nullptr, format)};
+  if (!served || !device)
+    return {served, session::inspect_text(program, nullptr, nullptr, nullptr, format)};
   const plan::Plan plan = session::make_plan(program, device->handle().traits());
   return {served, session::inspect_text(program, &plan, nullptr, &device->handle(), format)};
 }

@@ -9,9 +9,9 @@
 #include <numeric>
 #include <random>
 
-#include "base/check.h"
 #include <type_traits>
 #include <vector>
+#include "base/check.h"
 
 #include "emit/interp/machine.h"
 
