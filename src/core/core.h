@@ -34,6 +34,9 @@ struct Data {
 struct Layout {
   std::vector<uint32_t> order;
   uint32_t pad = 1;
+  /// For each axis the extent that there is room for, whatever the dim is now; 0, or empty: the
+  /// dim. So the elements of a tensor that grows stay where they are.
+  std::vector<int64_t> room;
   bool operator==(const Layout&) const = default;
 };
 
@@ -52,8 +55,10 @@ struct Tensor {
   Data data;      // constant
   /// The same bytes as another tensor under other dims (a Reshape): both are dense in ONNX order.
   TensorId same_as = TensorId::none;
-  /// State: the output tensor that becomes this input's next value.
+  /// State: the output tensor that becomes this input's next value. With `grows` that value lies in
+  /// this tensor's memory, at the same strides, and holds its elements as they are.
   TensorId next = TensorId::none;
+  bool grows = false;
   /// f32 only: a u32 tensor [rows or images] with the bits of each one's largest magnitude, left by
   /// the producer for products that scale their operands.
   TensorId maxima = TensorId::none;

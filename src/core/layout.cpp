@@ -13,6 +13,11 @@ std::vector<uint32_t> order_of(const Tensor& t) {
   return order;
 }
 
+Dim room(const Tensor& t, size_t axis) {
+  const int64_t room = t.layout.room.empty() ? 0 : t.layout.room[axis];
+  return room == 0 ? t.dims[axis] : Dim(room);
+}
+
 Dim padded(const Dim& extent, uint32_t pad) {
   return pad == 1 ? extent : extent.ceil_div(pad) * static_cast<int64_t>(pad);
 }
@@ -25,7 +30,7 @@ std::vector<Dim> strides(const Tensor& tensor) {
   Dim step = 1;
   for (size_t i = order.size(); i-- > 0;) {
     out[order[i]] = step;
-    const Dim& extent = tensor.dims[order[i]];
+    const Dim extent = room(tensor, order[i]);
     step = step * (i + 1 == order.size() ? padded(extent, tensor.layout.pad) : extent);
   }
   return out;
@@ -34,8 +39,8 @@ std::vector<Dim> strides(const Tensor& tensor) {
 Dim stored_elements(const Tensor& tensor) {
   if (tensor.dims.empty()) return 1;
   const std::vector<uint32_t> order = order_of(tensor);
-  Dim elements = padded(tensor.dims[order.back()], tensor.layout.pad);
-  for (size_t i = 0; i + 1 < order.size(); i++) elements = elements * tensor.dims[order[i]];
+  Dim elements = padded(room(tensor, order.back()), tensor.layout.pad);
+  for (size_t i = 0; i + 1 < order.size(); i++) elements = elements * room(tensor, order[i]);
   return elements;
 }
 

@@ -111,7 +111,7 @@ class Planner {
     switch (t.role) {
       case Tensor::Role::input: return Region::input;
       case Tensor::Role::output: return Region::output;
-      case Tensor::Role::state: fail(ErrorCode::refused, "state {}: not served yet", t.name);
+      case Tensor::Role::state: return Region::state;
       case Tensor::Role::constant:
         return u.read_by_run ? Region::weights : u.read_by_load ? Region::load : Region::none;
       case Tensor::Role::intermediate: break;
@@ -141,6 +141,14 @@ class Planner {
     if (total > 0) plan_.bytes[static_cast<size_t>(Region::arena)] = {total};
     for (size_t k = 0; k < arena.size(); k++)
       plan_.tensors[arena[k]] = {Region::arena, 0, items[k].offset, items[k].bytes};
+    for (size_t i = 0; i < uses_.size(); i++) {
+      const Tensor& t = plan_.graph.tensors[i];
+      if (t.next == TensorId::none) continue;
+      if (t.grows)
+        plan_.tensors[static_cast<size_t>(t.next)] = plan_.tensors[i];
+      else
+        plan_.carried.emplace_back(t.next, static_cast<TensorId>(i));
+    }
     for (size_t i = 0; i < uses_.size(); i++) {
       const TensorId same = plan_.graph.tensors[i].same_as;
       if (same != TensorId::none) plan_.tensors[i] = plan_.place(same);
@@ -238,6 +246,7 @@ std::string_view name(Region region) {
     case Region::arena: return "arena";
     case Region::cleared: return "cleared";
     case Region::zeroed: return "zeroed";
+    case Region::state: return "state";
     case Region::input: return "input";
     case Region::output: return "output";
     case Region::dims: return "dims";
@@ -285,6 +294,9 @@ std::string text(const Plan& plan) {
       out += "\n";
     }
   };
+  for (const auto& [from, to] : plan.carried)
+    out +=
+        fmt::format("carried t{} to t{}\n", static_cast<uint32_t>(from), static_cast<uint32_t>(to));
   list("load", plan.load);
   list("run", plan.run);
   return out;

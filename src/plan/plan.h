@@ -24,6 +24,7 @@ enum class Region : uint8_t {
   arena,    // intermediates of a run
   cleared,  // words that each run finds cleared
   zeroed,   // zero before the first launch, and again after each (recipes' buffers)
+  state,    // kept from run to run
   input,
   output,
   dims,  // the dims block
@@ -63,6 +64,8 @@ struct Plan {
   std::array<std::vector<uint64_t>, kRegions> bytes;  // of each region's blocks
   std::vector<DimWords> dims;
   std::vector<Command> load, run;
+  /// States whose next value lies elsewhere: copied at a run's end, {from, to}.
+  std::vector<std::pair<core::TensorId, core::TensorId>> carried;
   Symbols bounds;
 
   const Place& place(core::TensorId t) const { return tensors[static_cast<size_t>(t)]; }

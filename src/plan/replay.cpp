@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "core/layout.h"
 #include "kernel/builder.h"
 #include "runtime/transfer.h"
 
@@ -78,6 +79,7 @@ void Replay::load() {
     b = Buffer::none;
   }
   allocate(false);
+  clear_state();
   recording_ = record(false);
 }
 
@@ -207,11 +209,74 @@ runtime::Recording Replay::record(bool timed) const {
     commands.emplace_back(runtime::Barrier{});
     commands.emplace_back(runtime::Timestamp{1});
   }
-  if (staged_output_ != Buffer::none) {
+  if (staged_output_ != Buffer::none || !plan_.carried.empty())
     commands.emplace_back(runtime::Barrier{});
-    copy(region(Region::output), staged_output_);
+  if (staged_output_ != Buffer::none) copy(region(Region::output), staged_output_);
+  for (const auto& [from, to] : plan_.carried) {
+    const Place &a = plan_.place(from), &b = plan_.place(to);
+    const uint64_t bytes = (std::min(a.bytes, b.bytes) + 3) / 4 * 4;
+    commands.emplace_back(
+        runtime::Copy{region(Region::state), region(Region::state), a.offset, b.offset, bytes});
   }
   return device_.record(commands);
+}
+
+void Replay::clear_state() {
+  std::vector<runtime::Command> commands;
+  clear(commands, Region::state);
+  if (commands.empty()) return;
+  const runtime::Recording r = device_.record(commands);
+  device_.submit(r);
+  device_.wait(r);
+  device_.release(r);
+}
+
+// Calls row(offset in the region's bytes, offset in the dense bytes, bytes) for each run of
+// elements that lie one behind the other in both.
+template <typename Row>
+void Replay::each_row(TensorId tensor, const std::vector<int64_t>& dims, Row&& row) const {
+  const Tensor& t = plan_.graph[tensor];
+  const uint64_t size = size_of(t.type);
+  std::vector<uint64_t> strides;
+  for (const Dim& s : core::strides(t)) strides.push_back(static_cast<uint64_t>(s.value()));
+  uint64_t run = 1, rows = 1;
+  size_t axis = dims.size();  // axes from here on are one run
+  while (axis > 0 && strides[axis - 1] == run) run *= static_cast<uint64_t>(dims[--axis]);
+  for (size_t i = 0; i < axis; i++) rows *= static_cast<uint64_t>(dims[i]);
+  if (run == 0) return;
+  for (uint64_t r = 0; r < rows; r++) {
+    uint64_t rest = r, at = 0;
+    for (size_t i = axis; i-- > 0;) {
+      at += rest % static_cast<uint64_t>(dims[i]) * strides[i];
+      rest /= static_cast<uint64_t>(dims[i]);
+    }
+    row(plan_.place(tensor).offset + at * size, r * run * size, run * size);
+  }
+}
+
+void Replay::write_state(TensorId tensor, const std::vector<int64_t>& dims, const void* data) {
+  runtime::Uploader uploader(device_);
+  const Buffer to = regions_[static_cast<size_t>(Region::state)].at(0);
+  each_row(tensor, dims, [&](uint64_t at, uint64_t dense, uint64_t bytes) {
+    if (at % 4 != 0)
+      fail(ErrorCode::refused, "state {}: its rows are no whole words", plan_.graph[tensor].name);
+    uploader.upload(to, at, static_cast<const std::byte*>(data) + dense, bytes);
+  });
+  uploader.wait();
+}
+
+std::vector<std::byte> Replay::read_state(TensorId tensor, const std::vector<int64_t>& dims) const {
+  uint64_t total = size_of(plan_.graph[tensor].type);
+  for (const int64_t d : dims) total *= static_cast<uint64_t>(d);
+  std::vector<std::byte> out(total);
+  const Buffer from = regions_[static_cast<size_t>(Region::state)].at(0);
+  const Place& place = plan_.place(tensor);
+  std::vector<std::byte> whole(place.bytes);
+  runtime::download(device_, from, place.offset, whole.data(), whole.size());
+  each_row(tensor, dims, [&](uint64_t at, uint64_t dense, uint64_t bytes) {
+    std::memcpy(out.data() + dense, whole.data() + (at - place.offset), bytes);
+  });
+  return out;
 }
 
 void* Replay::input(TensorId tensor) {

@@ -33,6 +33,12 @@ class Replay {
   void* input(core::TensorId tensor);
   const void* output(core::TensorId tensor) const;
 
+  /// State starts anew: its memory is zero. Then, or later, a state's elements, dense, of these
+  /// dims.
+  void clear_state();
+  void write_state(core::TensorId tensor, const std::vector<int64_t>& dims, const void* data);
+  std::vector<std::byte> read_state(core::TensorId tensor, const std::vector<int64_t>& dims) const;
+
   /// Runs with these values of the live dims, and waits.
   void run(const Symbols& symbols = {});
   /// The device's time of the last run, from the first launch's start to the last one's end, in
@@ -46,6 +52,8 @@ class Replay {
 
  private:
   void load();
+  template <typename Row>
+  void each_row(core::TensorId tensor, const std::vector<int64_t>& dims, Row&& row) const;
   void give_back() noexcept;
   runtime::Buffer alloc(uint64_t bytes, runtime::Memory memory, const char* label);
   void allocate(bool load);

@@ -54,6 +54,17 @@ std::optional<Lies> lies(const View& located) {
   return l;
 }
 
+// Shared memory that the kernel's tiles take, rows padded by 16 bytes.
+int64_t shared_bytes(const AttentionParams& p, const MatrixShape& s) {
+  const int64_t planes = p.format == Format::f32 ? 2 : 1, queries = p.queries(s);
+  const int64_t keys = int64_t{p.keys} * p.key_groups, row = p.size * 2 + 16;
+  const int64_t rows = int64_t{p.query_groups} * p.key_groups * p.query_tiles * s.m;
+  int64_t loop = 2 * planes * keys * row + 8 * (keys + 16);
+  if (!p.registers) loop += rows * (planes * (p.keys * 2 + 16) + p.keys * 4 + 16 + s.n * 4 + 16);
+  const int64_t out = p.key_groups * queries * (p.size * 4 + 16);
+  return std::max({planes * queries * row, loop, out}) + 32 * (p.key_groups + 1) * queries;
+}
+
 AttentionParams params_for(Format format, int64_t size, int64_t keys, const MatrixShape& s) {
   AttentionParams p;
   p.format = format;
@@ -70,6 +81,24 @@ AttentionParams params_for(Format format, int64_t size, int64_t keys, const Matr
   } else {
     p.key_groups = 4;
     p.keys = 32;
+  }
+  return p;
+}
+
+// Fewer keys at once where they do not fit.
+AttentionParams fitted(AttentionParams p, const MatrixShape& s, const DeviceTraits& traits) {
+  while (shared_bytes(p, s) > traits.shared_bytes ||
+         p.query_groups * p.key_groups * s.lanes > traits.max_workgroup) {
+    if (p.key_groups > 1)
+      p.key_groups /= 2;
+    else if (p.query_groups > 1)
+      p.query_groups /= 2;
+    else if (p.query_tiles > 1)
+      p.query_tiles /= 2;
+    else if (p.keys > s.n * 2)
+      p.keys /= 2;
+    else
+      break;
   }
   return p;
 }
@@ -116,7 +145,8 @@ void Selector::operator()(const core::Op& op, const core::Attention& a) {
                    axes);
   }
   const Format format = q->type == DType::f16 ? Format::f16 : Format::f32;
-  const AttentionParams p = params_for(format, axes[3].value(), a.k.dims[2].value(), *shape_);
+  const AttentionParams p =
+      fitted(params_for(format, axes[3].value(), a.k.dims[2].value(), *shape_), *shape_, traits_);
   Step s;
   s.name = op.name;
   s.reads = {q->tensor, k->tensor, v->tensor};

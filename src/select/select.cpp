@@ -66,6 +66,9 @@ void Selector::add(const core::Op& op, kernels::Recipe recipe, double flops) {
 // Tensors of which an operator makes a part from what a run is given.
 void Selector::find_varying() {
   for (const TensorId t : graph_.inputs) varying_.insert(t);
+  for (size_t i = 0; i < graph_.tensors.size(); i++)
+    if (graph_.tensors[i].role == core::Tensor::Role::state)
+      varying_.insert(static_cast<TensorId>(i));
   for (const TensorId t : graph_.outputs) varying_.insert(t);
   for (const core::Op& op : graph_.ops) {
     bool varies = false;
@@ -79,7 +82,7 @@ void Selector::find_varying() {
 
 bool Selector::is_varying(TensorId t) const {
   const TensorId own = core::owner(graph_, t);
-  return varying_.count(own) != 0 || graph_[own].role == core::Tensor::Role::state;
+  return varying_.count(own) != 0;
 }
 
 void Selector::add(Step step) {

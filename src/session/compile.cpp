@@ -46,12 +46,19 @@ void Kernels::load(const std::vector<const kernels::Recipe*>& recipes) {
                                                                          missing.end());
   std::atomic<size_t> next{0};
   std::exception_ptr error;
+  std::atomic<bool> made{false};
   const auto worker = [&] {
     for (size_t i = next++; i < work.size(); i = next++) {
       try {
-        const Compiled c = compile(*work[i].second, device_.format(), device_.traits());
+        const kernels::Recipe& recipe = *work[i].second;
+        auto known = cache_.find(recipe);
+        const bool fresh = !known;
+        if (fresh) known = compile(recipe, device_.format(), device_.traits());
+        const Compiled& c = *known;
         Loaded l{c.info.name, device_.load(c.code, c.info), {}};
         l.stats = device_.stats(l.kernel);
+        if (fresh) cache_.keep(recipe, c);
+        made = made || fresh;
         std::lock_guard lock(mutex_);
         loaded_.emplace(work[i].first, std::move(l));
       } catch (...) {
@@ -68,6 +75,7 @@ void Kernels::load(const std::vector<const kernels::Recipe*>& recipes) {
   worker();
   for (std::thread& t : threads) t.join();
   if (error != nullptr) std::rethrow_exception(error);
+  if (made) save_driver_cache(device_);
 }
 
 runtime::Kernel Kernels::of(const kernels::Recipe& recipe) {

@@ -9,14 +9,10 @@
 
 #include "kernels/launch.h"
 #include "runtime/device.h"
+#include "session/cache.h"
 
 namespace pumice::session {
 
-/// What the target's emitter makes of a kernel.
-struct Compiled {
-  runtime::Code code;
-  runtime::KernelInfo info;
-};
 /// Builds the recipe's kernel for this format and device.
 Compiled compile(const kernels::Recipe& recipe, runtime::Code::Format format,
                  const DeviceTraits& traits);
@@ -24,12 +20,14 @@ Compiled compile(const kernels::Recipe& recipe, runtime::Code::Format format,
 /// Kernels of one device. Give back before the device.
 class Kernels {
  public:
-  explicit Kernels(runtime::Device& device) : device_(device) {}
+  explicit Kernels(runtime::Device& device)
+      : device_(device), cache_(device.traits(), device.format()) {}
   ~Kernels();
   Kernels(const Kernels&) = delete;
   Kernels& operator=(const Kernels&) = delete;
 
-  /// Builds and loads those that are not there, on several threads.
+  /// Builds (or takes from the cache on disk) and loads those that are not there, on several
+  /// threads.
   void load(const std::vector<const kernels::Recipe*>& recipes);
   runtime::Kernel of(const kernels::Recipe& recipe);
 
@@ -43,6 +41,7 @@ class Kernels {
 
  private:
   runtime::Device& device_;
+  RecipeCache cache_;
   mutable std::mutex mutex_;
   std::map<std::string, Loaded> loaded_;  // by family and key
 };

@@ -2,6 +2,7 @@
 #include "pumice/device.h"
 
 #include "runtime/open.h"
+#include "session/cache.h"
 #include "session/probe.h"
 
 namespace pumice {
@@ -11,6 +12,7 @@ Device Device::open(const std::string& spec) {
   if (device->traits().api == "vulkan" && device->format() == runtime::Code::Format::spirv &&
       spec.rfind("null", 0) != 0)
     probe(*device);
+  session::load_driver_cache(*device);
   return Device(std::move(device));
 }
 

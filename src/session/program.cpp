@@ -39,6 +39,7 @@ Program analyse(onnx::Model model, const LoadOptions& options) {
     p.bounds[name] = bound;
   }
   given.values = options.values;
+  p.state = options.state;
   p.typed = graph::infer(p.model, given);
   for (const std::string& symbol : p.typed.symbols)
     if (p.bounds.count(symbol) == 0)
@@ -53,6 +54,18 @@ Program analyse(onnx::Model model, const LoadOptions& options) {
 core::Graph lower(const Program& program, const DeviceTraits& traits) {
   graph::require_served(program.typed);
   core::Graph graph = ops::lower(program.typed);
+  for (const auto& [output, input] : program.state) {
+    const auto find = [&](const std::vector<core::TensorId>& list, const std::string& name,
+                          const char* what) {
+      for (const core::TensorId t : list)
+        if (graph[t].name == name) return t;
+      fail(ErrorCode::bad_argument, "state {}={}: the model has no {} {}", output, input, what,
+           name);
+    };
+    const core::TensorId from = find(graph.outputs, output, "output"),
+                         to = find(graph.inputs, input, "input");
+    core::bind_state(graph, from, to, program.bounds);
+  }
   core::PassOptions options;
   options.serves_attention = [&](const core::Graph& g, const core::Attention& a) {
     return select::serves_attention(g, a, traits, {program.precision});

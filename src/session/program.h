@@ -18,7 +18,8 @@ struct Program {
   onnx::Model model;
   graph::TypedGraph typed;
   select::Precision precision{};
-  plan::Symbols bounds;  // of live dims
+  plan::Symbols bounds;                      // of live dims
+  std::map<std::string, std::string> state;  // output -> input
 };
 
 /// Infers the types; refusals stand in `typed`. Throws as graph::infer does.

@@ -93,18 +93,18 @@ class Fuser {
     const Node& root = *out.value.root;
     if (root.kind != Node::Kind::access || !is_identity_place(out, out.value.dims)) return false;
     const TensorId from = root.tensor, to = out.tensor;
-    if (!view::is_identity(out.value, from) || index_.is_shared(from) || !is_whole(from) ||
-        !is_whole(to))
+    // An input's bytes are its own, and what others name too keeps its name.
+    if (!view::is_identity(out.value, from) || index_.is_shared(from) || !is_whole(to) ||
+        index_.writers(from).empty())
       return false;
-    const size_t writer = *index_.writers(from).begin();
-    for (const Output& o : op(writer).outputs)
-      if (o.tensor == from && !(o.value.dims.size() == out.value.dims.size())) return false;
     const View instead = view::access(to, graph_[to].type, graph_[to].dims);
     drop(i);
-    change(writer, [&](Op& w) {
-      for (Output& o : w.outputs)
-        if (o.tensor == from) o.tensor = to;
-    });
+    const std::set<size_t> writers = index_.writers(from);
+    for (const size_t w : writers)
+      change(w, [&](Op& writer) {
+        for (Output& o : writer.outputs)
+          if (o.tensor == from) o.tensor = to;
+      });
     const std::set<size_t> readers = index_.readers(from);
     for (const size_t r : readers)
       change(r, [&](Op& reader) {

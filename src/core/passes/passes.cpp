@@ -19,6 +19,7 @@ const Pass kPasses[] = {
     {"drop_unused", plain<drop_unused>},
     {"attention", [](Graph& g, const PassOptions& o) { find_attention(g, o.serves_attention); }},
     {"fuse", plain<fuse>},
+    {"grow_in_place", plain<grow_in_place>},
     {"simplify", plain<simplify>},
     {"scale_weights", plain<scale_weights>},
     {"hoist", plain<hoist>},

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <functional>
+#include <map>
+#include <string>
 #include <string_view>
 
 #include "core/core.h"
@@ -37,6 +39,13 @@ struct PassOptions {
   /// Called after each pass with its name.
   std::function<void(std::string_view)> after = {};
 };
+/// Before all passes: `output` is the next run's value of `input` (both of the graph, of one type).
+/// They are no inputs and outputs any more. `bounds`: the largest values of live dims.
+void bind_state(Graph& graph, TensorId output, TensorId input,
+                const std::map<std::string, int64_t>& bounds);
+/// A state whose next value begins with the old one keeps its place: nothing is copied.
+void grow_in_place(Graph& graph);
+
 /// All passes, in order.
 void run_passes(Graph& graph, const PassOptions& options = {});
 

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "session/loaded.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace pumice::session {
+
+using core::TensorId;
+
+Loaded::Loaded(Device device, Program program)
+    : device_(std::move(device)), program_(std::move(program)), kernels_(device_.handle()) {
+  make_plan();
+}
+
+void Loaded::make_plan() {
+  auto plan = std::make_unique<plan::Plan>(session::make_plan(program_, device_.handle().traits()));
+  std::vector<const kernels::Recipe*> recipes;
+  for (const select::Step& s : plan->steps) recipes.push_back(&s.recipe);
+  kernels_.load(recipes);
+  auto replay = std::make_unique<plan::Replay>(
+      device_.handle(), *plan, [this](const kernels::Recipe& r) { return kernels_.of(r); });
+  plans_++;
+  // States move to the new plan's memory.
+  const auto find = [&](const std::string& name) {
+    for (size_t i = 0; i < plan->graph.tensors.size(); i++)
+      if (plan->graph.tensors[i].next != TensorId::none && plan->graph.tensors[i].name == name)
+        return static_cast<TensorId>(i);
+    CHECK(false, "no state {}", name);
+    return TensorId::none;
+  };
+  if (replay_ != nullptr)
+    for (const TensorId t : states()) {
+      const std::string& name = plan_->graph[t].name;
+      const auto it = states_.find(name);
+      if (it == states_.end()) continue;
+      const std::vector<std::byte> bytes = replay_->read_state(t, it->second);
+      replay->write_state(find(name), it->second, bytes.data());
+    }
+  replay_ = std::move(replay);
+  plan_ = std::move(plan);
+}
+
+// A plan for at least these sizes; bounds at least double.
+void Loaded::grow(const plan::Symbols& symbols) {
+  bool grows = false;
+  for (const auto& [name, value] : symbols) {
+    int64_t& bound = program_.bounds.at(name);
+    if (value <= bound) continue;
+    bound = std::max(2 * bound, value);
+    grows = true;
+  }
+  if (grows) make_plan();
+}
+
+ValueInfo Loaded::info(TensorId id) const {
+  const core::Tensor& t = plan_->graph[id];
+  ValueInfo v{t.name, static_cast<ElementType>(t.type), {}, {}};
+  for (const Dim& d : t.dims) {
+    v.dims.push_back(d.known() ? d.value() : -1);
+    v.symbols.push_back(d.known() ? "" : d.text());
+  }
+  return v;
+}
+
+std::vector<TensorId> Loaded::states() const {
+  std::vector<TensorId> all;
+  for (size_t i = 0; i < plan_->graph.tensors.size(); i++)
+    if (plan_->graph.tensors[i].next != TensorId::none) all.push_back(static_cast<TensorId>(i));
+  return all;
+}
+
+std::vector<ValueInfo> Loaded::inputs() const {
+  std::vector<ValueInfo> all;
+  for (const TensorId t : plan_->graph.inputs) all.push_back(info(t));
+  for (const TensorId t : states()) all.push_back(info(t));
+  return all;
+}
+
+std::vector<ValueInfo> Loaded::outputs() const {
+  std::vector<ValueInfo> all;
+  for (const TensorId t : plan_->graph.outputs) all.push_back(info(t));
+  return all;
+}
+
+const Tensor& Loaded::input(const std::map<std::string, Tensor>& given, TensorId id) const {
+  const core::Tensor& t = plan_->graph[id];
+  const auto it = given.find(t.name);
+  if (it == given.end()) fail(ErrorCode::bad_argument, "input {} is missing", t.name);
+  const Tensor& x = it->second;
+  if (static_cast<DType>(x.type) != t.type)
+    fail(ErrorCode::bad_argument, "input {}: it is {}, wanted {}", t.name, name(x.type),
+         name(t.type));
+  if (x.data == nullptr && x.elements() > 0)
+    fail(ErrorCode::bad_argument, "input {}: it has no data", t.name);
+  return x;
+}
+
+void Loaded::check_names(const std::map<std::string, Tensor>& given) const {
+  const std::vector<ValueInfo> all = inputs();
+  for (const auto& [name, tensor] : given)
+    if (std::none_of(all.begin(), all.end(),
+                     [&, &n = name](const ValueInfo& v) { return v.name == n; }))
+      fail(ErrorCode::bad_argument, "the model has no input {}", name);
+}
+
+// What the extents say of live dims.
+void Loaded::read_symbols(TensorId id, const Extents& dims, plan::Symbols& symbols) const {
+  const core::Tensor& t = plan_->graph[id];
+  if (dims.size() != t.dims.size())
+    fail(ErrorCode::bad_argument, "input {}: its shape is [{}], wanted {}", t.name,
+         fmt::join(dims, ", "), text(t.dims));
+  for (size_t a = 0; a < dims.size(); a++) {
+    const std::vector<std::string> names = t.dims[a].symbols();
+    if (names.size() != 1 || !(t.dims[a] == Dim::symbol(names[0]))) continue;
+    const auto [at, fresh] = symbols.emplace(names[0], dims[a]);
+    if (!fresh && at->second != dims[a])
+      fail(ErrorCode::bad_argument, "input {}: {} is {} here and {} elsewhere", t.name, names[0],
+           dims[a], at->second);
+  }
+}
+
+void Loaded::check_dims(TensorId id, const Extents& dims, const plan::Symbols& symbols) const {
+  const core::Tensor& t = plan_->graph[id];
+  for (size_t a = 0; a < dims.size(); a++)
+    if (dims[a] < 0 || t.dims[a].evaluate(symbols) != dims[a])
+      fail(ErrorCode::bad_argument, "input {}: its shape is [{}], wanted {}", t.name,
+           fmt::join(dims, ", "), text(t.dims));
+}
+
+// States begin with what the first run is given, else empty, or zero where they have one size.
+void Loaded::start_states(const std::map<std::string, Tensor>& given) {
+  const std::vector<TensorId> all = states();
+  if (!fresh_) {
+    for (const TensorId t : all)
+      if (given.count(plan_->graph[t].name) != 0)
+        fail(ErrorCode::bad_argument, "input {} is a state: reset() before it is given anew",
+             plan_->graph[t].name);
+    return;
+  }
+  if (all.empty()) return;
+  for (const TensorId id : all) {
+    const core::Tensor& t = plan_->graph[id];
+    Extents& dims = states_[t.name];
+    dims.clear();
+    if (given.count(t.name) != 0)
+      dims = input(given, id).dims;
+    else
+      for (const Dim& d : t.dims) dims.push_back(d.known() ? d.value() : 0);
+  }
+}
+
+void Loaded::give_output(TensorId id, const plan::Symbols& symbols,
+                         std::map<std::string, Tensor>& to) const {
+  const core::Tensor& t = plan_->graph[id];
+  Extents dims;
+  for (const Dim& d : t.dims) dims.push_back(d.evaluate(symbols).value());
+  Tensor& out = to[t.name];
+  const auto type = static_cast<ElementType>(t.type);
+  if (out.data == nullptr) {
+    out = Tensor::make(type, dims);
+  } else {
+    const Tensor wanted = Tensor::wrap(type, dims, out.data);
+    if (out.type != type || out.bytes < wanted.bytes)
+      fail(ErrorCode::bad_argument, "output {}: {} bytes of {} given, wanted {} of {}", t.name,
+           out.bytes, name(out.type), wanted.bytes, name(type));
+    out.dims = dims;
+  }
+  const size_t bytes = static_cast<size_t>(out.elements()) * size_of(type);
+  if (bytes > 0) std::memcpy(out.data, replay_->output(id), bytes);
+}
+
+void Loaded::run(const std::map<std::string, Tensor>& inputs,
+                 std::map<std::string, Tensor>& outputs, bool profile) {
+  check_names(inputs);
+  start_states(inputs);
+  plan::Symbols symbols;
+  for (const TensorId id : plan_->graph.inputs) read_symbols(id, input(inputs, id).dims, symbols);
+  for (const TensorId id : states()) read_symbols(id, states_.at(plan_->graph[id].name), symbols);
+  for (const TensorId id : plan_->graph.inputs) check_dims(id, input(inputs, id).dims, symbols);
+  for (const TensorId id : states()) check_dims(id, states_.at(plan_->graph[id].name), symbols);
+  if (fresh_) {
+    // Nothing is kept yet that a new plan would have to move.
+    const std::map<std::string, Extents> begin = std::move(states_);
+    states_.clear();
+    grow(symbols);
+    states_ = begin;
+    if (!states_.empty()) replay_->clear_state();
+    for (const TensorId id : states()) {
+      const auto it = inputs.find(plan_->graph[id].name);
+      if (it != inputs.end()) replay_->write_state(id, it->second.dims, it->second.data);
+    }
+    fresh_ = false;
+  } else {
+    grow(symbols);
+  }
+  for (const TensorId id : plan_->graph.inputs) {
+    const Tensor& x = input(inputs, id);
+    const size_t bytes = static_cast<size_t>(x.elements()) * size_of(x.type);
+    if (plan_->place(id).region == plan::Region::input && bytes > 0)
+      std::memcpy(replay_->input(id), x.data, bytes);
+  }
+  if (profile)
+    times_ = replay_->profile(symbols);
+  else
+    replay_->run(symbols);
+  for (const TensorId id : states()) {
+    const core::Tensor& t = plan_->graph[id];
+    Extents& dims = states_.at(t.name);
+    dims.clear();
+    for (const Dim& d : plan_->graph[t.next].dims) dims.push_back(d.evaluate(symbols).value());
+  }
+  for (const TensorId id : plan_->graph.outputs) give_output(id, symbols, outputs);
+}
+
+}  // namespace pumice::session
