@@ -151,7 +151,7 @@ int run(const Options& o, const Report& report) {
   }
   Session session = Session::load(o.model, load_options(o));
   for (const ValueInfo& info : session.inputs())
-    if (inputs.count(info.name) == 0) inputs[info.name] = generated(info, o.seed);
+    if (!info.state && inputs.count(info.name) == 0) inputs[info.name] = generated(info, o.seed);
   std::map<std::string, Tensor> outputs;
   std::vector<double> wall, device;
   for (int i = 0; i < o.repeat; i++) {

@@ -51,6 +51,7 @@ struct ValueInfo {
   ElementType type{};
   std::vector<int64_t> dims;
   std::vector<std::string> symbols;
+  bool state = false;  // an input that the session keeps: given at the first run, or not at all
 };
 
 /// What a model would be on a device, without loading it.

@@ -57,7 +57,7 @@ void Loaded::grow(const plan::Symbols& symbols) {
 
 ValueInfo Loaded::info(TensorId id) const {
   const core::Tensor& t = plan_->graph[id];
-  ValueInfo v{t.name, static_cast<ElementType>(t.type), {}, {}};
+  ValueInfo v{t.name, static_cast<ElementType>(t.type), {}, {}, t.next != TensorId::none};
   for (const Dim& d : t.dims) {
     v.dims.push_back(d.known() ? d.value() : -1);
     v.symbols.push_back(d.known() ? "" : d.text());
