@@ -66,14 +66,15 @@ class Fuser {
   explicit Fuser(Graph& graph) : graph_(graph), index_(graph) {}
 
   void run() {
-    for (size_t i = 0; i < graph_.ops.size(); i++) {
-      if (!is_map(i)) continue;
-      if (rename(i)) continue;
-      into_producer(i);
+    // What several maps made of a value may be one map, and so its producer's, after a round.
+    for (changed_ = true; changed_;) {
+      changed_ = false;
+      for (size_t i = 0; i < graph_.ops.size(); i++)
+        if (is_map(i) && !rename(i)) into_producer(i);
+      // Readers first, so that chains end where they are read.
+      for (size_t i = graph_.ops.size(); i-- > 0;)
+        if (is_map(i)) into_readers(i);
     }
-    // Readers first, so that chains end where they are read.
-    for (size_t i = graph_.ops.size(); i-- > 0;)
-      if (is_map(i)) into_readers(i);
     compact(graph_);
   }
 
@@ -289,10 +290,12 @@ class Fuser {
   }
   void drop(size_t i) {
     change(i, [](Op& o) { o.outputs.clear(), o.work = Map{}; });
+    changed_ = true;
   }
 
   Graph& graph_;
   Index index_;
+  bool changed_ = false;
 };
 
 }  // namespace
