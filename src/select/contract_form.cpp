@@ -11,7 +11,8 @@ using view::AxisIndex;
 using view::Node;
 using view::View;
 
-constexpr int64_t kVector = 8, kMostTaps = 15;
+constexpr int64_t kUnlimited = ImageAxis{}.extent;
+constexpr int64_t kVector = 8, kMostTaps = 16;
 
 // A plain access, maybe of another float type.
 const Node* plain(const View& x) {
@@ -52,13 +53,15 @@ class Former {
     if (!known()) return no("dims are not known");
     const View a = view::locate(c_.a, strides_), b = view::locate(c_.b, strides_);
     const Node *na = plain(a), *nb = plain(b);
-    if (na == nullptr || nb == nullptr) return no("an operand is computed");
-    if (!all_known(na->axes[0].affine) || !all_known(nb->axes[0].affine)) return no("strides are not known");
+    if (na == nullptr) return no("an operand is computed");
+    if (!all_known(na->axes[0].affine)) return no("strides are not known");
+    f_.copy_b = nb == nullptr || !all_known(nb->axes[0].affine);
     if (!sort_axes(a, b)) return std::nullopt;
     f_.a = na->tensor;
     f_.a_type = na->type;
     f_.a_offset = na->axes[0].affine.offset.value();
-    if (!read_a(*na) || !read_b(*nb)) return std::nullopt;
+    if (!read_a(*na)) return std::nullopt;
+    if (!f_.copy_b && !read_b(*nb)) f_.copy_b = true;
     if (f_.n % kVector != 0) return no("columns are no multiple of 8");
     if (f_.channels % kVector != 0) return no("channels are no multiple of 8");
     if (f_.a_offset % kVector != 0 || f_.lda % kVector != 0 || f_.image_step % kVector != 0 ||
@@ -126,7 +129,8 @@ class Former {
     f_.image = true;
     f_.channels = c_.reduced.back().value();
     const size_t channel = rank + spatial;
-    if (f_.channels > 1 && !address.factor(channel).is(1)) return fail_with("channels are not innermost");
+    if (f_.channels > 1 && !address.factor(channel).is(1))
+      return fail_with("channels are not innermost");
     size_t guards = 0;
     for (size_t s = 0; s < spatial; s++) {
       ImageAxis& axis = spatial == 2 && s == 0 ? f_.y : f_.x;
@@ -134,7 +138,7 @@ class Former {
       axis.positions = c_.axes[position].value();
       axis.taps = c_.reduced[s].value();
       if (f_.columns[position]) return fail_with("positions are columns");
-      if (axis.taps > kMostTaps) return fail_with("more than 15 taps along an axis");
+      if (axis.taps > kMostTaps) return fail_with("more than 16 taps along an axis");
       axis.step = address.factor(position).value();
       axis.tap = address.factor(tap).value();
       for (size_t g = 1; g < a.axes.size(); g++) {
@@ -143,16 +147,19 @@ class Former {
         if (index.factor(position).is(0) && index.factor(tap).is(0)) continue;
         guards++;
         for (size_t i = 0; i < index.factors.size(); i++)
-          if (i != position && i != tap && !index.factors[i].is(0)) return fail_with("a pad along several axes");
+          if (i != position && i != tap && !index.factors[i].is(0))
+            return fail_with("a pad along several axes");
         axis.stride = index.factor(position).value();
         axis.dilation = index.factor(tap).is(0) ? 1 : index.factor(tap).value();
         axis.pad = -index.offset.value();
         axis.extent = a.axes[g].extent.value();
-        if (axis.stride < 0 || axis.dilation < 1 || axis.pad < 0) return fail_with("a window that runs backwards");
+        if (axis.stride < 0 || axis.dilation < 1 || axis.pad < 0)
+          return fail_with("a window that runs backwards");
       }
     }
     if (guards + 1 != a.axes.size()) return fail_with("a pad along channels");
     if (a.axes.size() > 1 && a.bits != 0) return fail_with("a pad that is not zero");
+    merge_taps();
     // What rows there are beside positions count images.
     std::vector<std::pair<size_t, int64_t>> images;
     for (const auto& r : f_.row_axes)
@@ -166,6 +173,16 @@ class Former {
            fail_with("axes in another order");
   }
 
+  // Taps of a row that lie one behind the other, with nothing to test between, are channels.
+  void merge_taps() {
+    ImageAxis& x = f_.x;
+    if (x.taps == 1 || x.tap != f_.channels || x.extent != kUnlimited) return;
+    f_.merged_taps = x.taps;
+    f_.channels *= x.taps;
+    x.taps = 1;
+    x.tap = 0;
+  }
+
   bool read_b(const Node& b) {
     const Affine& address = b.axes[0].affine;
     f_.b.tensor = b.tensor;
@@ -176,8 +193,17 @@ class Former {
     f_.b.stride_n = *n;
     f_.b.stride_c = address.factor(c_.a.rank() - 1).value();
     f_.b.channels = f_.channels;
+    if (f_.merged_taps > 1) {
+      // The same must hold of the second operand, with no elements left out.
+      const int64_t tap = address.factor(c_.a.rank() - 2).value();
+      if (tap != f_.b.stride_c * (f_.channels / f_.merged_taps) || b.axes.size() > 1) {
+        f_.copy_b = true;
+        return true;
+      }
+    }
     if (c_.reduced.size() > 2) f_.b.stride_y = address.factor(c_.axes.size()).value();
-    if (c_.reduced.size() > 1) f_.b.stride_x = address.factor(c_.a.rank() - 2).value();
+    if (c_.reduced.size() > 1 && f_.merged_taps == 1)
+      f_.b.stride_x = address.factor(c_.a.rank() - 2).value();
     for (size_t g = 1; g < b.axes.size(); g++) {
       const Affine& index = b.axes[g].affine;
       if (b.bits != 0 || !(index == Affine::axis(c_.a.rank() - 1)) || !b.axes[g].extent.known())
@@ -197,9 +223,26 @@ class Former {
 
 std::optional<ContractForm::Rows> ContractForm::rows(const view::Affine& address) const {
   if (!all_known(address)) return std::nullopt;
-  const auto n = one_stride(address, column_axes), m = one_stride(address, row_axes);
-  if (!n || !m || (*n != 1 && !column_axes.empty())) return std::nullopt;
-  return Rows{address.offset.value(), *m};
+  const auto column = one_stride(address, column_axes), row = one_stride(address, row_axes);
+  if (!column || !row || (*column != 1 && !column_axes.empty())) return std::nullopt;
+  return Rows{address.offset.value(), *row};
+}
+
+std::vector<size_t> ContractForm::copy_of_b(const core::Contract& contract, core::TensorId copy,
+                                            DType copied) {
+  std::vector<size_t> axes;
+  for (const auto& c : column_axes) axes.push_back(c.first);
+  for (size_t i = contract.axes.size(); i < contract.b.rank(); i++) axes.push_back(i);
+  b = {};
+  b.tensor = copy;
+  b.type = copied;
+  b.channels = channels;
+  b.stride_c = 1;
+  b.stride_x = channels;
+  b.stride_y = x.taps * channels;
+  b.stride_n = y.taps * x.taps * channels;
+  copy_b = false;
+  return axes;
 }
 
 std::optional<ContractForm> contract_form(const core::Contract& contract,

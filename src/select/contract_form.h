@@ -17,15 +17,16 @@ namespace pumice::select {
 struct ImageAxis {
   int64_t positions = 1, taps = 1;
   int64_t step = 0, tap = 0;  // elements from position to position, from tap to tap
-  // Index along the image of (position, tap): position * stride + tap * dilation - pad in [0, extent)
+  // Index along the image of (position, tap): position * stride + tap * dilation - pad in [0,
+  // extent)
   int64_t stride = 0, dilation = 1, pad = 0, extent = 1 << 30;
 };
 
 struct OperandB {
   core::TensorId tensor = core::TensorId::none;
   DType type{};
-  int64_t offset = 0;                                      // elements
-  int64_t channels = 0;                                    // that are there; others are zero
+  int64_t offset = 0;    // elements
+  int64_t channels = 0;  // that are there; others are zero
   int64_t stride_n = 0, stride_c = 0, stride_y = 0, stride_x = 0;  // elements
 };
 
@@ -39,12 +40,18 @@ struct ContractForm {
   int64_t images = 1, image_step = 0;
   ImageAxis y, x;
   OperandB b;
+  int64_t merged_taps = 1;  // taps of a row that count as channels
+  /// The second operand has another form: it is to be stored first, as copy_of_b() says.
+  bool copy_b = false;
   std::vector<bool> columns;  // which axes of the result are columns
   /// Address of (row, column) of a result over the axes, if it is row * ld + column.
   struct Rows {
     int64_t offset = 0, ld = 0;
   };
   std::optional<Rows> rows(const view::Affine& address) const;
+  /// The axes of the second operand in the order in which a copy has them: columns, then the
+  /// reduced ones; `b` then describes the copy, in a tensor of this type.
+  std::vector<size_t> copy_of_b(const core::Contract& contract, core::TensorId copy, DType copied);
 
   // The axes of the result that count rows, outermost first, with their extents.
   std::vector<std::pair<size_t, int64_t>> row_axes, column_axes;

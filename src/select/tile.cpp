@@ -15,9 +15,10 @@ struct Row {
   uint8_t stages, sets;
 };
 // Of 16x16x16 matrices; a group has 16 columns of all the block's rows.
-constexpr Row kSmallF16{Format::f16, 16, 32, 256, 4, 1, 2}, kMiddleF16{Format::f16, 32, 32, 128, 2, 1, 2},
-    kWideF16{Format::f16, 32, 64, 128, 2, 1, 2}, kShortF16{Format::f16, 32, 32, 64, 2, 1, 2},
-    kSmallF32{Format::f32, 16, 32, 64, 2, 2, 2}, kWideF32{Format::f32, 32, 64, 64, 2, 2, 2};
+constexpr Row kSmallF16{Format::f16, 16, 32, 256, 4, 1, 2},
+    kMiddleF16{Format::f16, 32, 32, 128, 2, 1, 2}, kWideF16{Format::f16, 32, 64, 128, 2, 1, 2},
+    kShortF16{Format::f16, 32, 32, 64, 2, 1, 2}, kSmallF32{Format::f32, 16, 32, 64, 2, 2, 2},
+    kWideF32{Format::f32, 32, 64, 64, 2, 2, 2};
 
 ContractParams params_of(const Row& r, const MatrixShape& s) {
   ContractParams p;

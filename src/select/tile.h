@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which block of results a contraction's kernel computes: a small table of tiles that measured well
-// and a rule over the shape. Kernel code behaves like a cache of about 128 KB, so a model gets few of
-// them, and what differs beyond the tile is decided for all contractions that share it.
+// and a rule over the shape. Kernel code behaves like a cache of about 128 KB, so a model gets few
+// of them, and what differs beyond the tile is decided for all contractions that share it.
 #pragma once
 
 #include <optional>

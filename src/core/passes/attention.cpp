@@ -40,13 +40,19 @@ class Finder {
     return o.place.size() == o.value.rank() ? view::remap(whole, o.place, o.value.dims) : whole;
   }
 
-  // The view with maps that it reads put in, down to what other operators make.
+  // Does the map only move elements, and multiply them by numbers?
+  static bool moves(const Op& map) {
+    double factor = 1;
+    return without_factor(map.outputs[0].value, factor).root->kind == Node::Kind::access;
+  }
+
+  // The view with such maps that it reads put in.
   View resolved(View x) const {
     for (int depth = 0; depth < 16; depth++) {
       bool changed = false;
       for (const Node* n : view::accesses(x)) {
         const Op* op = maker(n->tensor);
-        if (op == nullptr || !std::holds_alternative<Map>(op->work)) continue;
+        if (op == nullptr || !std::holds_alternative<Map>(op->work) || !moves(*op)) continue;
         if (auto fresh = view::substitute(x, n->tensor, op->outputs[0].value)) {
           x = *fresh;
           changed = true;
@@ -129,7 +135,7 @@ class Finder {
     const size_t last = *index_.readers(weights).begin();
     const auto* sums = std::get_if<Contract>(&graph_.ops[last].work);
     if (sums == nullptr || sums->axes.size() != rank || sums->reduced.size() != 1) return;
-    const size_t q_axis = rank - 2, k_axis = rank - 1, reduced = rank;
+    const size_t q_axis = rank - 2, k_axis = rank - 1;
     const View p = resolved(sums->a), v = resolved(sums->b);
     if (p.root->kind != Node::Kind::access || p.root->tensor != weights) return;
     const auto p_rows = without(p, k_axis), v_all = without(v, q_axis);
@@ -140,7 +146,6 @@ class Finder {
     attention.k = four(without_factor(*k, attention.scale));
     attention.v = four(swapped(*v_all));  // it was [..., size, keys]
     attention.keys = attention.k.dims[2];
-    static_cast<void>(reduced);
     if (!serves_(graph_, attention)) return;
     replace(last, attention);
   }

@@ -144,7 +144,8 @@ class Fuser {
     const bool only = index_.readers(tensor).size() == 1 && !index_.is_shared(tensor);
     if (!accepts(op(p), only)) return;
     auto joined = join(op(i), op(p), *which, axes);
-    if (!joined || !fits(op(p), *joined, only ? std::optional(*which) : std::nullopt)) return;
+    const bool moves = joined && joined->value.root->kind == Node::Kind::result;
+    if (!joined || (std::holds_alternative<Attention>(op(p).work) && !moves) || !fits(op(p), *joined, only ? std::optional(*which) : std::nullopt)) return;
     drop(i);
     change(p, [&](Op& producer) {
       if (only)
@@ -157,9 +158,9 @@ class Fuser {
   static bool accepts(const Op& producer, bool only) {
     if (std::holds_alternative<Map>(producer.work))
       return only || producer.outputs.size() < kMostOutputs;
-    if (std::holds_alternative<Contract>(producer.work))
+    if (std::holds_alternative<Contract>(producer.work) ||
+        std::holds_alternative<Attention>(producer.work))
       return only && producer.outputs.size() == 1;
-    if (std::holds_alternative<Attention>(producer.work)) return false;
     return only || producer.outputs.size() < kMostOutputs;
   }
 
@@ -270,9 +271,11 @@ class Fuser {
     for (const View* v : all_views(reader)) {
       auto fresh = view::substitute(*v, tensor, value);
       if (!fresh) return std::nullopt;
-      const bool operand = number++ < operands.size();
-      if (operand && moves_only && fresh->root != v->root &&
-          fresh->root->kind != Node::Kind::access)
+      const bool operand = number++ < operands.size(), changed = fresh->root != v->root;
+      if (operand && moves_only && changed && fresh->root->kind != Node::Kind::access)
+        return std::nullopt;
+      // What is added on the way out is read as it lies.
+      if (!operand && moves_only && changed && value.root->kind != Node::Kind::access)
         return std::nullopt;
       if (view::cost(*fresh) > kMostCost) return std::nullopt;
       for (const Node* n : view::accesses(*fresh)) leaves.insert(n), tensors.insert(n->tensor);

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Images are stored channels last: a convolution's reduced axis then ends in consecutive elements,
 // and so do its results. Intermediates get the order that those want who read and write them;
-// a graph input that a convolution reads is copied first, with channels filled up to a multiple of 8
-// by zeros. Graph inputs and outputs keep their order.
+// an image whose channels are no multiple of 8 is copied first, filled up with zeros and with its
+// pads. Graph inputs and outputs keep their order.
 #include <algorithm>
-#include <map>
-#include <numeric>
 #include <optional>
 
 #include "base/check.h"
@@ -37,7 +35,7 @@ class LayoutPass {
     pass_on();
     for (size_t i = 0; i < wanted_.size(); i++)
       if (wanted_[i]) set_fastest(graph_.tensors[i], *wanted_[i]);
-    pad_inputs();
+    pad_images();
   }
 
  private:
@@ -125,66 +123,139 @@ class LayoutPass {
     if (axis + 1 == t.dims.size()) t.layout.order.clear();
   }
 
-  // ---- copies of graph inputs
+  // ---- copies of images with few channels
 
-  void pad_inputs() {
-    std::map<TensorId, TensorId> copies;
-    std::vector<Op> made;
-    for (Op& op : graph_.ops) {
-      auto* c = std::get_if<Contract>(&op.work);
-      if (c == nullptr || !is_convolution(*c) || c->a.root->kind != Node::Kind::access) continue;
-      const Node& a = *c->a.root;
-      const Dims dims = graph_[a.tensor].dims;
-      const size_t channel = c->axes.size() + c->reduced.size() - 1;
-      const auto axis = runs_along(a, channel);
-      const auto role = graph_[a.tensor].role;
-      if (role != Tensor::Role::input || !axis || *axis + 1 == dims.size() || dims.size() < 3 ||
-          !dims[*axis].known() || !(dims[*axis] == c->reduced.back()))
-        continue;
-      auto [copy, fresh] = copies.try_emplace(a.tensor, TensorId::none);
-      if (fresh) copy->second = copy_of(a.tensor, *axis, made);
-      read_copy(*c, copy->second);
+  // One spatial axis of an image: position * stride + tap * dilation - pad.
+  struct Window {
+    size_t axis = 0, position = 0, tap = 0;  // of the tensor; of the contraction
+    int64_t stride = 1, dilation = 1, pad = 0, taps = 1, positions = 1;
+  };
+  struct Image {
+    size_t channel_axis = 0;          // of the tensor
+    int64_t channels = 0;             // that are there
+    std::vector<Window> windows;      // outermost first
+  };
+
+  // The image that a convolution reads, where all of its sizes are known.
+  std::optional<Image> image_of(const Contract& c) const {
+    if (c.a.root->kind != Node::Kind::access || c.reduced.size() < 2) return std::nullopt;
+    const Node& a = *c.a.root;
+    const size_t rank = c.axes.size(), spatial = c.reduced.size() - 1;
+    for (const Dim& d : c.a.dims)
+      if (!d.known()) return std::nullopt;
+    const auto channel = runs_along(a, rank + spatial);
+    if (!channel || !(a.axes[*channel].extent == c.reduced.back())) return std::nullopt;
+    Image image{*channel, c.reduced.back().value(), {}};
+    for (size_t s = 0; s < spatial; s++) {
+      Window w;
+      w.tap = rank + s;
+      w.taps = c.reduced[s].value();
+      size_t found = 0;
+      for (size_t t = 0; t < a.axes.size(); t++) {
+        const Affine& index = a.axes[t].affine;
+        const bool by_tap = !index.factor(w.tap).is(0);
+        // A window of one tap shows by its place alone.
+        const size_t position = rank - spatial + s;
+        if (!by_tap && !(w.taps == 1 && !index.factor(position).is(0))) continue;
+        found++;
+        w.axis = t;
+        w.position = position;
+        for (size_t i = 0; i < index.factors.size(); i++)
+          if (i != w.tap && i != position && !index.factors[i].is(0)) return std::nullopt;
+        w.dilation = by_tap ? index.factor(w.tap).value() : 1;
+        w.positions = c.axes[position].value();
+        w.stride = index.factor(position).is(0) ? 1 : index.factor(position).value();
+        w.pad = -index.offset.value();
+        if (w.stride < 1 || w.dilation < 1 || w.pad < 0) return std::nullopt;
+      }
+      if (found != 1) return std::nullopt;
+      image.windows.push_back(w);
     }
-    graph_.ops.insert(graph_.ops.begin(), std::make_move_iterator(made.begin()),
-                      std::make_move_iterator(made.end()));
+    return image;
   }
 
-  TensorId copy_of(TensorId from, size_t axis, std::vector<Op>& made) {
-    const Tensor source = graph_[from];
+  void pad_images() {
+    std::vector<Op> ops;
+    for (Op& op : graph_.ops) {
+      auto* c = std::get_if<Contract>(&op.work);
+      if (c != nullptr && is_convolution(*c) && !c->reduced.back().is(1))
+        if (const auto image = image_of(*c); image && image->channels % kVector != 0)
+          ops.push_back(copied(*c, *image));
+      ops.push_back(std::move(op));
+    }
+    graph_.ops = std::move(ops);
+  }
+
+  // Channels and taps of a row to read so that rows of taps lie in whole vectors: the fewest
+  // elements.
+  static std::pair<int64_t, int64_t> filled(const Image& image) {
+    const Window& x = image.windows.back();
+    std::pair<int64_t, int64_t> best{(image.channels + kVector - 1) / kVector * kVector, x.taps};
+    if (x.dilation != 1) return best;
+    for (int64_t c = image.channels; c < kVector; c++) {
+      int64_t taps = x.taps;
+      while (taps * c % kVector != 0) taps++;
+      if (x.stride * c % kVector == 0 && taps * c < best.first * best.second) best = {c, taps};
+    }
+    return best;
+  }
+
+  // Makes the contraction read a copy: channels last, filled up with zeros, with its pads, so that
+  // no index lies outside.
+  Op copied(Contract& c, const Image& image) {
+    const Node& a = *c.a.root;
+    const Tensor source = graph_[a.tensor];
+    const auto [channels, taps] = filled(image);
     Tensor t;
     t.name = source.name + ".image";
     t.type = source.type;
     t.dims = source.dims;
-    t.dims[axis] = t.dims[axis].ceil_div(kVector) * kVector;
-    set_fastest(t, axis);
+    t.dims[image.channel_axis] = channels;
+    std::vector<Dim> before(source.dims.size(), Dim(0));
+    for (const Window& w : image.windows) {
+      const bool last = &w == &image.windows.back();
+      const int64_t count = last ? taps : w.taps;
+      int64_t extent = (w.positions - 1) * w.stride + (count - 1) * w.dilation + 1;
+      while (last && extent * channels % kVector != 0) extent++;
+      t.dims[w.axis] = extent;
+      before[w.axis] = w.pad;
+    }
+    set_fastest(t, image.channel_axis);
     const auto id = static_cast<TensorId>(graph_.tensors.size());
-    const View whole = view::access(from, source.type, source.dims);
-    const std::vector<Dim> none(source.dims.size(), Dim(0));
+    const View whole = view::access(a.tensor, source.type, source.dims);
     Op op;
     op.name = t.name;
     op.work = Map{t.dims};
-    Output out{view::pad(whole, none, t.dims, 0), id, {}};
+    Output out{view::pad(whole, before, t.dims, 0), id, {}};
     for (size_t i = 0; i < t.dims.size(); i++) out.place.push_back(Affine::axis(i));
     op.outputs.push_back(std::move(out));
+    read_copy(c, image, id, t.dims, channels, taps);
     graph_.tensors.push_back(std::move(t));
-    made.push_back(std::move(op));
-    return id;
+    return op;
   }
 
-  // The contraction over the copy's channels; the other operand is zero beyond the input's.
-  void read_copy(Contract& c, TensorId copy) {
-    const size_t channel = c.axes.size() + c.reduced.size() - 1;
+  // The other operand is zero where there was nothing.
+  static void read_copy(Contract& c, const Image& image, TensorId copy, const Dims& dims,
+                        int64_t channels, int64_t taps) {
     Node a = *c.a.root;
-    const size_t axis = *runs_along(a, channel);
     a.tensor = copy;
-    a.axes[axis].extent = graph_[copy].dims[axis];
-    c.reduced.back() = graph_[copy].dims[axis];
-    Dims dims = c.a.dims;
-    dims[channel] = c.reduced.back();
-    c.a = {std::make_shared<const Node>(std::move(a)), dims};
+    for (size_t i = 0; i < a.axes.size(); i++) a.axes[i].extent = dims[i];
+    for (const Window& w : image.windows) {
+      a.axes[w.axis].affine.offset = 0;
+      a.axes[w.axis].guarded = false;
+      // A tap that was alone had no factor.
+      auto& factors = a.axes[w.axis].affine.factors;
+      if (factors.size() <= w.tap) factors.resize(w.tap + 1);
+      factors[w.tap] = w.dilation;
+    }
+    c.reduced.back() = channels;
+    c.reduced[c.reduced.size() - 2] = taps;
+    Dims all = c.axes;
+    all.insert(all.end(), c.reduced.begin(), c.reduced.end());
+    c.a = {std::make_shared<const Node>(std::move(a)), all};
     std::vector<Affine> same;
-    for (size_t i = 0; i < dims.size(); i++) same.push_back(Affine::axis(i));
-    c.b = view::remap(c.b, same, dims, true, 0);
+    for (size_t i = 0; i < all.size(); i++) same.push_back(Affine::axis(i));
+    c.b = view::remap(c.b, same, all, true, 0);
   }
 
   Graph& graph_;
