@@ -89,7 +89,7 @@ void InputReader::check_given() const {
       fail(ErrorCode::bad_argument, "dim {} was given as {}, wanted 0 or more", name, dim.value());
   }
   for (const auto& [name, elements] : given_.values) {
-    const auto same = [&](const onnx::ValueInfo* i) { return i->name == name; };
+    const auto same = [&name = name](const onnx::ValueInfo* i) { return i->name == name; };
     if (std::none_of(inputs_.begin(), inputs_.end(), same))
       fail(ErrorCode::bad_argument, "a value was given for {}, which is no input", name);
   }
