@@ -24,9 +24,10 @@ namespace {
 
 struct Shape {
   std::string name;
-  uint32_t m = 0, n = 0, k = 0;       // products
+  uint32_t m = 0, n = 0, k = 0;  // products
   bool gelu = false, residual = false, relu = false;
-  uint32_t image = 0, channels = 0, window = 0, stride = 1;  // convolutions: square, padding (window - 1) / 2
+  uint32_t image = 0, channels = 0, window = 0,
+           stride = 1;                // convolutions: square, padding (window - 1) / 2
   double page_f16 = 0, page_f32 = 0;  // hand-written kernels on the H200, us
   bool large = false;
 
@@ -37,7 +38,8 @@ struct Shape {
 
 std::vector<Shape> shapes() {
   std::vector<Shape> s;
-  const auto product = [&](uint32_t m, uint32_t n, uint32_t k, bool gelu, bool res, double f16, double f32) {
+  const auto product = [&](uint32_t m, uint32_t n, uint32_t k, bool gelu, bool res, double f16,
+                           double f32) {
     Shape x;
     x.name = fmt::format("{}x{}x{}", m, n, k);
     x.m = m, x.n = n, x.k = k, x.gelu = gelu, x.residual = res, x.page_f16 = f16, x.page_f32 = f32;
@@ -54,7 +56,8 @@ std::vector<Shape> shapes() {
   const auto conv = [&](uint32_t image, uint32_t c, double f16, double f32) {
     Shape x;
     x.name = fmt::format("conv3x3_{}_{}", image, c);
-    x.image = image, x.channels = c, x.n = c, x.window = 3, x.relu = true, x.page_f16 = f16, x.page_f32 = f32;
+    x.image = image, x.channels = c, x.n = c, x.window = 3, x.relu = true, x.page_f16 = f16,
+    x.page_f32 = f32;
     s.push_back(x);
   };
   conv(56, 64, 5.6, 7.7);
@@ -69,10 +72,12 @@ struct Variant {
   std::vector<uint32_t> splits;
 };
 
-ContractParams params(Format f, int bm, int bn, int bk, int split, int stages, int sets, bool packed = true, int wm = 0, int wn = 16, int passes = 1) {
+ContractParams params(Format f, int bm, int bn, int bk, int split, int stages, int sets,
+                      bool packed = true, int wm = 0, int wn = 16, int passes = 1) {
   ContractParams p;
   p.format = f;
-  p.bm = static_cast<uint16_t>(bm), p.bn = static_cast<uint16_t>(bn), p.bk = static_cast<uint16_t>(bk);
+  p.bm = static_cast<uint16_t>(bm), p.bn = static_cast<uint16_t>(bn),
+  p.bk = static_cast<uint16_t>(bk);
   p.warp_m = static_cast<uint16_t>(wm != 0 ? wm : bm), p.warp_n = static_cast<uint16_t>(wn);
   p.split_k = static_cast<uint16_t>(split);
   p.stages = static_cast<uint8_t>(stages), p.sets = static_cast<uint8_t>(sets);
@@ -93,26 +98,37 @@ std::vector<Variant> variants(bool large, Format f, bool local) {
     return {{p, {1, 2}}, {q, {1}}, {r, {1}}};
   }
   if (large) {
-    if (f == Format::f16) return {{params(f, 128, 128, 64, 1, 1, 1, false, 64, 64, 2), {1}}, {params(f, 128, 128, 32, 1, 1, 1, false, 64, 64, 2), {1}}, {params(f, 128, 128, 64, 1, 1, 2, false, 64, 64, 2), {1}}};
-    return {{params(f, 64, 128, 32, 1, 1, 1, false, 32, 64), {1}}, {params(f, 128, 64, 32, 1, 1, 1, false, 64, 32), {1}}};
+    if (f == Format::f16)
+      return {{params(f, 128, 128, 64, 1, 1, 1, false, 64, 64, 2), {1}},
+              {params(f, 128, 128, 32, 1, 1, 1, false, 64, 64, 2), {1}},
+              {params(f, 128, 128, 64, 1, 1, 2, false, 64, 64, 2), {1}}};
+    return {{params(f, 64, 128, 32, 1, 1, 1, false, 32, 64), {1}},
+            {params(f, 128, 64, 32, 1, 1, 1, false, 64, 32), {1}}};
   }
   if (f == Format::f16)
-    return {{params(f, 16, 32, 256, 4, 1, 2), {1, 2, 4}}, {params(f, 32, 32, 128, 2, 1, 2), {1, 2, 4}},
-            {params(f, 32, 64, 128, 2, 1, 2), {1, 2, 3, 4}}, {params(f, 32, 32, 256, 4, 1, 2), {1, 2, 4}},
-            {params(f, 16, 32, 64, 2, 1, 2), {1}}, {params(f, 32, 64, 64, 1, 2, 4), {1, 2, 3}},
+    return {{params(f, 16, 32, 256, 4, 1, 2), {1, 2, 4}},
+            {params(f, 32, 32, 128, 2, 1, 2), {1, 2, 4}},
+            {params(f, 32, 64, 128, 2, 1, 2), {1, 2, 3, 4}},
+            {params(f, 32, 32, 256, 4, 1, 2), {1, 2, 4}},
+            {params(f, 16, 32, 64, 2, 1, 2), {1}},
+            {params(f, 32, 64, 64, 1, 2, 4), {1, 2, 3}},
             {params(f, 32, 32, 64, 2, 1, 2), {1, 2, 4}}};
-  return {{params(f, 16, 32, 128, 4, 2, 2), {1, 2, 4}}, {params(f, 16, 32, 64, 2, 2, 2), {1, 2, 4, 8}},
-          {params(f, 32, 64, 64, 2, 2, 2), {1, 2, 3, 4}}, {params(f, 32, 32, 64, 2, 2, 2), {1, 2, 4}},
-          {params(f, 32, 32, 128, 2, 2, 2), {1, 2, 4}}, {params(f, 64, 64, 32, 1, 2, 2), {1}},
-          {params(f, 32, 64, 64, 1, 2, 2), {1, 3}}, {params(f, 32, 64, 128, 4, 1, 2), {1, 2, 3}}};
+  return {{params(f, 16, 32, 128, 4, 2, 2), {1, 2, 4}},
+          {params(f, 16, 32, 64, 2, 2, 2), {1, 2, 4, 8}},
+          {params(f, 32, 64, 64, 2, 2, 2), {1, 2, 3, 4}},
+          {params(f, 32, 32, 64, 2, 2, 2), {1, 2, 4}},
+          {params(f, 32, 32, 128, 2, 2, 2), {1, 2, 4}},
+          {params(f, 64, 64, 32, 1, 2, 2), {1}},
+          {params(f, 32, 64, 64, 1, 2, 2), {1, 3}},
+          {params(f, 32, 64, 128, 4, 1, 2), {1, 2, 3}}};
 }
 
 struct Problem {
   Shape s;
   std::vector<float> a, w, bias, residual;
-  std::vector<uint32_t> rows;                // sampled
-  std::vector<double> reference;             // rows x n, epilogue applied
-  std::vector<float> sequential;             // the same by a sequential f32 loop
+  std::vector<uint32_t> rows;     // sampled
+  std::vector<double> reference;  // rows x n, epilogue applied
+  std::vector<float> sequential;  // the same by a sequential f32 loop
 };
 
 double gelu64(double x) { return 0.5 * x * (1 + std::erf(x / std::sqrt(2.0))); }
@@ -122,14 +138,16 @@ Problem make(const Shape& s, Format f) {
   p.s = s;
   const uint32_t k = s.reduced(), c = s.channels;
   const auto round = [&](std::vector<float>& v) {
-    if (f == Format::f16) for (float& x : v) x = f16_to_f32(f32_to_f16(x));
+    if (f == Format::f16)
+      for (float& x : v) x = f16_to_f32(f32_to_f16(x));
   };
   p.a = normal(s.image != 0 ? size_t{s.image} * s.image * c : size_t{s.m} * k, 1);
   p.w = normal(size_t{k} * s.n, 2, 0.05f);  // [k][n]; k = (kh, kw, c)
   p.bias = normal(s.n, 3);
   p.residual = normal(size_t{s.rows()} * s.n, 4);
   round(p.a), round(p.w), round(p.residual);
-  for (uint32_t i = 0; i < 64; i++) p.rows.push_back(static_cast<uint32_t>((uint64_t{i} * 2654435761u + 12345) % s.rows()));
+  for (uint32_t i = 0; i < 64; i++)
+    p.rows.push_back(static_cast<uint32_t>((uint64_t{i} * 2654435761u + 12345) % s.rows()));
   p.rows[0] = 0, p.rows[1] = s.rows() - 1;
   p.reference.resize(size_t{64} * s.n);
   p.sequential.resize(p.reference.size());
@@ -142,9 +160,11 @@ Problem make(const Shape& s, Format f) {
       if (s.image != 0) {
         const uint32_t tap = kk / c, oy = row / s.out(), ox = row % s.out();
         const int pad = static_cast<int>(s.window - 1) / 2;
-        const int y = static_cast<int>(oy * s.stride + tap / s.window) - pad, z = static_cast<int>(ox * s.stride + tap % s.window) - pad;
+        const int y = static_cast<int>(oy * s.stride + tap / s.window) - pad,
+                  z = static_cast<int>(ox * s.stride + tap % s.window) - pad;
         const int size = static_cast<int>(s.image);
-        if (y >= 0 && y < size && z >= 0 && z < size) x = p.a[(static_cast<size_t>(y) * s.image + static_cast<size_t>(z)) * c + kk % c];
+        if (y >= 0 && y < size && z >= 0 && z < size)
+          x = p.a[(static_cast<size_t>(y) * s.image + static_cast<size_t>(z)) * c + kk % c];
       } else {
         x = p.a[size_t{row} * k + kk];
       }
@@ -158,7 +178,8 @@ Problem make(const Shape& s, Format f) {
       double v = sum[n] + p.bias[n];
       float u = sum32[n] + p.bias[n];
       if (s.gelu) v = gelu64(v), u = static_cast<float>(gelu64(u));
-      if (s.residual) v += p.residual[size_t{row} * s.n + n], u += p.residual[size_t{row} * s.n + n];
+      if (s.residual)
+        v += p.residual[size_t{row} * s.n + n], u += p.residual[size_t{row} * s.n + n];
       if (s.relu) v = std::max(v, 0.0), u = std::max(u, 0.0f);
       p.reference[size_t{i} * s.n + n] = v;
       p.sequential[size_t{i} * s.n + n] = u;
@@ -166,7 +187,9 @@ Problem make(const Shape& s, Format f) {
   };
   std::vector<std::thread> threads;
   for (uint32_t t = 0; t < 16; t++)
-    threads.emplace_back([&, t] { for (uint32_t i = t; i < 64; i += 16) one(i); });
+    threads.emplace_back([&, t] {
+      for (uint32_t i = t; i < 64; i += 16) one(i);
+    });
   for (std::thread& t : threads) t.join();
   return p;
 }
@@ -179,10 +202,16 @@ class Bench {
  public:
   Bench(Harness& h, bool local) : h_(h), local_(local) {
     for (const MatrixShape& m : h.traits().matrices)
-      if (m.a == DType::f16 && m.b == DType::f16 && m.c == DType::f32 && m.m * m.n == 8u * m.lanes && m.k * m.n == 8u * m.lanes) { shape_ = m; break; }
+      if (m.a == DType::f16 && m.b == DType::f16 && m.c == DType::f32 &&
+          m.m * m.n == 8u * m.lanes && m.k * m.n == 8u * m.lanes) {
+        shape_ = m;
+        break;
+      }
     CHECK(shape_.lanes != 0, "no f16 matrices with 8 elements a lane");
     if (!local)
-      h.prepare_warm_up(kernels::contract(params(Format::f16, 128, 128, 64, 1, 1, 1, false, 64, 64, 2), shape_), 128);
+      h.prepare_warm_up(
+          kernels::contract(params(Format::f16, 128, 128, 64, 1, 1, 1, false, 64, 64, 2), shape_),
+          128);
   }
 
   void run(const Shape& s, Format f) {
@@ -206,7 +235,8 @@ class Bench {
       }
     }
     const double page = f == Format::f16 ? s.page_f16 : s.page_f32;
-    fmt::print("BEST {} {} {:.2f} us, page {:.1f}, ratio {:.3f} ({})\n", s.name, f == Format::f16 ? "f16" : "f32", best, page, page / best, best_name);
+    fmt::print("BEST {} {} {:.2f} us, page {:.1f}, ratio {:.3f} ({})\n", s.name,
+               f == Format::f16 ? "f16" : "f32", best, page, page / best, best_name);
     std::fflush(stdout);
     h_.free_buffers();
   }
@@ -218,27 +248,51 @@ class Bench {
     const bool f32 = v.format == Format::f32;
     const uint32_t k = s.reduced(), steps = (k + v.bk - 1) / v.bk, k_padded = steps * v.bk;
     const uint32_t n_padded = (s.n + v.bn - 1) / v.bn * v.bn, m = s.rows();
-    const uint64_t plane_bytes = uint64_t{k_padded} * n_padded * 2, packed_bytes = plane_bytes * static_cast<uint64_t>(v.planes());
-    const uint32_t copies = local_ ? 2 : static_cast<uint32_t>(std::max<uint64_t>(1, (256u << 20) / packed_bytes));
+    const uint64_t plane_bytes = uint64_t{k_padded} * n_padded * 2,
+                   packed_bytes = plane_bytes * static_cast<uint64_t>(v.planes());
+    const uint32_t copies =
+        local_ ? 2 : static_cast<uint32_t>(std::max<uint64_t>(1, (256u << 20) / packed_bytes));
     const size_t element = f32 ? 4 : 2;
-    const auto upload = [&](const std::vector<float>& x) { return f32 ? h_.buffer(x) : h_.buffer(to_f16(x)); };
-    const runtime::Buffer a = upload(p.a), residual = upload(p.residual), bias = h_.buffer(p.bias), w = h_.buffer(p.w);
-    const runtime::Buffer packed = h_.buffer(packed_bytes * copies), d = h_.buffer(size_t{m} * s.n * element);
-    const runtime::Buffer maxima_n = h_.buffer(size_t{n_padded} * 4), scales = h_.buffer(size_t{n_padded} * 4), maxima_m = h_.buffer(size_t{m} * 4), out_maxima = h_.buffer(size_t{m} * 4);
+    const auto upload = [&](const std::vector<float>& x) {
+      return f32 ? h_.buffer(x) : h_.buffer(to_f16(x));
+    };
+    const runtime::Buffer a = upload(p.a), residual = upload(p.residual), bias = h_.buffer(p.bias),
+                          w = h_.buffer(p.w);
+    const runtime::Buffer packed = h_.buffer(packed_bytes * copies),
+                          d = h_.buffer(size_t{m} * s.n * element);
+    const runtime::Buffer maxima_n = h_.buffer(size_t{n_padded} * 4),
+                          scales = h_.buffer(size_t{n_padded} * 4),
+                          maxima_m = h_.buffer(size_t{m} * 4),
+                          out_maxima = h_.buffer(size_t{m} * 4);
     const uint32_t blocks_m = (m + v.bm - 1) / v.bm, blocks_n = n_padded / v.bn;
-    const runtime::Buffer partials = h_.buffer(split > 1 ? uint64_t{blocks_m} * blocks_n * split * v.bm * v.bn * 4 : 16), counters = h_.buffer(uint64_t{blocks_m} * blocks_n * 4);
-    h_.fill(counters, 0), h_.fill(out_maxima, 0), h_.fill(d, 0xffffffffu), h_.fill(packed, 0xffffffffu);
+    const runtime::Buffer partials = h_.buffer(split > 1 ? uint64_t{blocks_m} * blocks_n * split *
+                                                               v.bm * v.bn * 4
+                                                         : 16),
+                          counters = h_.buffer(uint64_t{blocks_m} * blocks_n * 4);
+    h_.fill(counters, 0), h_.fill(out_maxima, 0), h_.fill(d, 0xffffffffu),
+        h_.fill(packed, 0xffffffffu);
 
     // packing
-    Arguments q{{"source", h_.address(w)}, {"n", s.n}, {"c", s.image != 0 ? s.channels : k}, {"k", k}, {"stride_n", 1},
-                {"stride_c", s.n}, {"stride_kh", s.window * s.channels * s.n}, {"stride_kw", s.channels * s.n}, {"packed", h_.address(packed)},
-                {"column_maxima", h_.address(maxima_n)}, {"column_scales", h_.address(scales)}, {"plane", static_cast<uint32_t>(plane_bytes / 16)},
-                {"ldb", v.packed_b ? k_padded / shape_.k : n_padded / 8}, {"n_padded", n_padded}};
+    Arguments q{{"source", h_.address(w)},
+                {"n", s.n},
+                {"c", s.image != 0 ? s.channels : k},
+                {"k", k},
+                {"stride_n", 1},
+                {"stride_c", s.n},
+                {"stride_kh", s.window * s.channels * s.n},
+                {"stride_kw", s.channels * s.n},
+                {"packed", h_.address(packed)},
+                {"column_maxima", h_.address(maxima_n)},
+                {"column_scales", h_.address(scales)},
+                {"plane", static_cast<uint32_t>(plane_bytes / 16)},
+                {"ldb", v.packed_b ? k_padded / shape_.k : n_padded / 8},
+                {"n_padded", n_padded}};
     set_divisor(q, "c_padded", s.image != 0 ? s.channels : k_padded);
     set_divisor(q, "kw", std::max(1u, s.window));
     std::vector<runtime::Command> prepare;
     if (f32) {
-      prepare.emplace_back(h_.dispatch(h_.load(kernels::column_maxima(DType::f32, 64)), q, {(n_padded + 63) / 64, 1, 1}));
+      prepare.emplace_back(h_.dispatch(h_.load(kernels::column_maxima(DType::f32, 64)), q,
+                                       {(n_padded + 63) / 64, 1, 1}));
       if (s.image != 0) {
         q.insert_or_assign("source", Argument(h_.address(a)));
         q.insert_or_assign("row_maxima", Argument(h_.address(maxima_m)));
@@ -249,24 +303,46 @@ class Bench {
         q.insert_or_assign("columns4", Argument(k / 4));
       }
       q.insert_or_assign("stride4", Argument(k / 4));
-      prepare.emplace_back(h_.dispatch(h_.load(kernels::row_maxima(256)), q, {s.image != 0 ? 1 : m, 1, 1}));
+      prepare.emplace_back(
+          h_.dispatch(h_.load(kernels::row_maxima(256)), q, {s.image != 0 ? 1 : m, 1, 1}));
       q.insert_or_assign("source", Argument(h_.address(w)));
       prepare.emplace_back(runtime::Barrier{});
     }
-    prepare.emplace_back(h_.dispatch(h_.load(kernels::pack_operand(v.format, DType::f32, v.packed_b, shape_)), q, {n_padded / shape_.n, k_padded / shape_.k, 1}));
+    prepare.emplace_back(
+        h_.dispatch(h_.load(kernels::pack_operand(v.format, DType::f32, v.packed_b, shape_)), q,
+                    {n_padded / shape_.n, k_padded / shape_.k, 1}));
     prepare.emplace_back(runtime::Barrier{});
-    for (uint32_t c = 1; c < copies; c++) prepare.emplace_back(runtime::Copy{packed, packed, 0, c * packed_bytes, packed_bytes});
+    for (uint32_t c = 1; c < copies; c++)
+      prepare.emplace_back(runtime::Copy{packed, packed, 0, c * packed_bytes, packed_bytes});
     h_.run(prepare);
 
     Harness::Loaded& kernel = h_.load(kernels::contract(v, shape_));
     const uint32_t each = (steps + split - 1) / split;
     const uint32_t lda8 = k / 8, image = s.image, c8 = s.channels / 8;
-    Arguments g{{"a", h_.address(a)}, {"b", h_.address(packed)}, {"d", h_.address(d)}, {"bias", h_.address(bias)}, {"residual", h_.address(residual)},
-                {"row_maxima", h_.address(maxima_m)}, {"column_scales", h_.address(scales)}, {"out_maxima", h_.address(out_maxima)},
-                {"partials", h_.address(partials)}, {"counters", h_.address(counters)}, {"m", m}, {"n", s.n}, {"steps", steps}, {"steps_each", each},
-                {"lda8", lda8}, {"ldb", v.packed_b ? k_padded / shape_.k : n_padded / 8}, {"ldd", s.n}, {"plane_b", static_cast<uint32_t>(plane_bytes / 16)},
-                {"k8", k / 8}, {"lo", s.relu ? 0.0f : -INFINITY}, {"hi", INFINITY},
-                {"flags", (s.residual ? kernels::kHasResidual : 0) | (s.gelu ? kernels::kApplyGelu : 0) | (f32 ? kernels::kWantMaxima : 0)}};
+    Arguments g{
+        {"a", h_.address(a)},
+        {"b", h_.address(packed)},
+        {"d", h_.address(d)},
+        {"bias", h_.address(bias)},
+        {"residual", h_.address(residual)},
+        {"row_maxima", h_.address(maxima_m)},
+        {"column_scales", h_.address(scales)},
+        {"out_maxima", h_.address(out_maxima)},
+        {"partials", h_.address(partials)},
+        {"counters", h_.address(counters)},
+        {"m", m},
+        {"n", s.n},
+        {"steps", steps},
+        {"steps_each", each},
+        {"lda8", lda8},
+        {"ldb", v.packed_b ? k_padded / shape_.k : n_padded / 8},
+        {"ldd", s.n},
+        {"plane_b", static_cast<uint32_t>(plane_bytes / 16)},
+        {"k8", k / 8},
+        {"lo", s.relu ? 0.0f : -INFINITY},
+        {"hi", INFINITY},
+        {"flags", (s.residual ? kernels::kHasResidual : 0) | (s.gelu ? kernels::kApplyGelu : 0) |
+                      (f32 ? kernels::kWantMaxima : 0)}};
     if (image != 0) {
       const uint32_t pad = (s.window - 1) / 2;
       set_divisor(g, "pixels", m);
@@ -276,9 +352,19 @@ class Bench {
       set_divisor(g, "dilation_y", 1);
       set_divisor(g, "dilation_x", 1);
       for (const auto& [name, value] : std::initializer_list<std::pair<const char*, uint32_t>>{
-               {"image8", image * image * c8}, {"step_y8", s.stride * image * c8}, {"step_x8", s.stride * c8}, {"base8", pad * image * c8 + pad * c8},
-               {"tap_y8", image * c8}, {"tap_x8", c8}, {"stride_y", s.stride}, {"stride_x", s.stride}, {"pad_y", pad}, {"pad_x", pad},
-               {"height", image}, {"width_in", image}, {"kh", s.window}})
+               {"image8", image * image * c8},
+               {"step_y8", s.stride * image * c8},
+               {"step_x8", s.stride * c8},
+               {"base8", pad * image * c8 + pad * c8},
+               {"tap_y8", image * c8},
+               {"tap_x8", c8},
+               {"stride_y", s.stride},
+               {"stride_x", s.stride},
+               {"pad_y", pad},
+               {"pad_x", pad},
+               {"height", image},
+               {"width_in", image},
+               {"kh", s.window}})
         g.insert_or_assign(name, Argument(value));
     }
     const std::array<uint32_t, 3> grid{blocks_m, blocks_n, (steps + each - 1) / each};
@@ -293,10 +379,16 @@ class Bench {
     const Stats t = h_.time(dispatches);
     const double limit = f32 ? std::max(4e-7, 0.0) : 4e-4;
     const bool right = error.worst <= limit || (f32 && error.worst_ratio <= 2);
-    fmt::print("  {:<44} /{} {:8.2f} us [{:.2f} {:.2f}] {:6.1f} T err {:.2e} ({:.2f}x seq) {} regs {} spill {} code {}\n", v.name(), split, t.median, t.low, t.high,
-               2.0 * m * s.n * k / t.median * 1e-6, error.worst, error.worst_ratio, right ? "right" : "WRONG", kernel.stats.registers, kernel.stats.spill_bytes, kernel.stats.code_bytes);
+    fmt::print(
+        "  {:<44} /{} {:8.2f} us [{:.2f} {:.2f}] {:6.1f} T err {:.2e} ({:.2f}x seq) {} regs {} "
+        "spill {} code {}\n",
+        v.name(), split, t.median, t.low, t.high, 2.0 * m * s.n * k / t.median * 1e-6, error.worst,
+        error.worst_ratio, right ? "right" : "WRONG", kernel.stats.registers,
+        kernel.stats.spill_bytes, kernel.stats.code_bytes);
     std::fflush(stdout);
-    for (const runtime::Buffer b : {a, residual, bias, w, packed, d, maxima_n, scales, maxima_m, out_maxima, partials, counters}) h_.release(b);
+    for (const runtime::Buffer b : {a, residual, bias, w, packed, d, maxima_n, scales, maxima_m,
+                                    out_maxima, partials, counters})
+      h_.release(b);
     return right ? t.median : 1e30;
   }
 
@@ -330,7 +422,8 @@ class Bench {
       e.worst_ratio = std::max(e.worst_ratio, std::sqrt(error / std::max(sequential, 1e-300)));
       if (!(error < 1e300)) e.worst = INFINITY;
     }
-    if (s.image != 0) e = {std::sqrt(image_error / image_norm), std::sqrt(image_error / image_sequential)};
+    if (s.image != 0)
+      e = {std::sqrt(image_error / image_norm), std::sqrt(image_error / image_sequential)};
     if (!(image_error < 1e300)) e.worst = INFINITY;
     return e;
   }
@@ -347,19 +440,27 @@ int main(int argc, char** argv) {
   bool local = false;
   for (int i = 1; i < argc; i++) {
     const std::string a = argv[i];
-    if (a == "--device" && i + 1 < argc) device = argv[++i];
-    else if (a == "--only" && i + 1 < argc) only = argv[++i];
-    else if (a == "--traits" && i + 1 < argc) traits = argv[++i];
-    else if (a == "--code" && i + 1 < argc) code = argv[++i];
-    else if (a == "--local") local = true;
-    else return std::fprintf(stderr, "contract_bench: unknown argument %s\n", a.c_str()), 64;
+    if (a == "--device" && i + 1 < argc)
+      device = argv[++i];
+    else if (a == "--only" && i + 1 < argc)
+      only = argv[++i];
+    else if (a == "--traits" && i + 1 < argc)
+      traits = argv[++i];
+    else if (a == "--code" && i + 1 < argc)
+      code = argv[++i];
+    else if (a == "--local")
+      local = true;
+    else
+      return std::fprintf(stderr, "contract_bench: unknown argument %s\n", a.c_str()), 64;
   }
   try {
     Harness h(device);
     h.set_code_folder(code);
-    fmt::print("{} ({}), shared {} / core {}, subgroup {}\n", h.traits().name, h.traits().driver, h.traits().shared_bytes, h.traits().shared_bytes_per_core, h.traits().subgroup);
+    fmt::print("{} ({}), shared {} / core {}, subgroup {}\n", h.traits().name, h.traits().driver,
+               h.traits().shared_bytes, h.traits().shared_bytes_per_core, h.traits().subgroup);
     if (!traits.empty())
-      if (std::FILE* f = std::fopen(traits.c_str(), "w")) fmt::print(f, "{}\n", to_json(h.traits())), std::fclose(f);
+      if (std::FILE* f = std::fopen(traits.c_str(), "w"))
+        fmt::print(f, "{}\n", to_json(h.traits())), std::fclose(f);
     Bench b(h, local);
     for (const Format f : {Format::f16, Format::f32})
       for (const Shape& s : shapes())

@@ -30,7 +30,8 @@ std::vector<float> normal(size_t count, uint64_t seed, float scale) {
   for (float& v : out) {  // sum of twelve 10-bit uniforms: close to normal, fast, the same anywhere
     const uint64_t a = next(), b = next();
     int sum = 0;
-    for (int i = 0; i < 6; i++) sum += static_cast<int>((a >> (10 * i)) & 1023) + static_cast<int>((b >> (10 * i)) & 1023);
+    for (int i = 0; i < 6; i++)
+      sum += static_cast<int>((a >> (10 * i)) & 1023) + static_cast<int>((b >> (10 * i)) & 1023);
     v = static_cast<float>(sum - 6138) / 1024.0f * scale;
   }
   return out;
@@ -43,7 +44,8 @@ std::vector<uint16_t> to_f16(std::span<const float> values) {
 }
 
 Argument::Argument(float v) : words(1) { std::memcpy(words.data(), &v, 4); }
-Argument::Argument(uint64_t address) : words{static_cast<uint32_t>(address), static_cast<uint32_t>(address >> 32)} {}
+Argument::Argument(uint64_t address)
+    : words{static_cast<uint32_t>(address), static_cast<uint32_t>(address >> 32)} {}
 
 void set_divisor(Arguments& arguments, const std::string& name, uint32_t d) {
   const auto words = kernel::divisor_words(d);
@@ -60,7 +62,8 @@ Harness::~Harness() {
 }
 
 runtime::Buffer Harness::buffer(uint64_t bytes) {
-  buffers_.push_back(device_->alloc(std::max<uint64_t>((bytes + 15) / 16 * 16, 16), runtime::Memory::device, "bench"));
+  buffers_.push_back(device_->alloc(std::max<uint64_t>((bytes + 15) / 16 * 16, 16),
+                                    runtime::Memory::device, "bench"));
   return buffers_.back();
 }
 runtime::Buffer Harness::buffer(const void* data, uint64_t bytes) {
@@ -90,7 +93,8 @@ Harness::Loaded& Harness::load(const kernel::Kernel& kernel) {
   if (slot == nullptr) {
     const uint32_t shared = spirv::shared_bytes(kernel);
     if (shared > device_->traits().shared_bytes)
-      fail(ErrorCode::refused, "{} bytes of shared memory, the device has {}", shared, device_->traits().shared_bytes);
+      fail(ErrorCode::refused, "{} bytes of shared memory, the device has {}", shared,
+           device_->traits().shared_bytes);
     slot = std::make_unique<Loaded>();
     slot->ir = kernel;
     runtime::KernelInfo info;
@@ -101,7 +105,8 @@ Harness::Loaded& Harness::load(const kernel::Kernel& kernel) {
     info.argument_bytes = kernel.argument_bytes();
     std::string code = spirv::emit(kernel, device_->traits());
     if (!code_folder_.empty()) {
-      std::ifstream file(code_folder_ + "/" + kernel::hash_of(kernel).hex() + ".spv", std::ios::binary);
+      std::ifstream file(code_folder_ + "/" + kernel::hash_of(kernel).hex() + ".spv",
+                         std::ios::binary);
       if (file) code.assign(std::istreambuf_iterator<char>(file), {});
     }
     slot->handle = device_->load({runtime::Code::Format::spirv, code}, info);
@@ -110,15 +115,18 @@ Harness::Loaded& Harness::load(const kernel::Kernel& kernel) {
   return *slot;
 }
 
-runtime::Dispatch Harness::dispatch(Loaded& kernel, const Arguments& arguments, std::array<uint32_t, 3> groups) {
+runtime::Dispatch Harness::dispatch(Loaded& kernel, const Arguments& arguments,
+                                    std::array<uint32_t, 3> groups) {
   runtime::Dispatch d;
   d.kernel = kernel.handle;
   d.groups = groups;
   d.arguments.resize(kernel.ir.argument_bytes());
   for (const kernel::Argument& a : kernel.ir.arguments) {
     const auto it = arguments.find(a.name);
-    if (it == arguments.end()) fail(ErrorCode::bad_argument, "kernel {}: no argument {}", kernel.ir.name, a.name);
-    std::memcpy(d.arguments.data() + a.offset, it->second.words.data(), it->second.words.size() * 4);
+    if (it == arguments.end())
+      fail(ErrorCode::bad_argument, "kernel {}: no argument {}", kernel.ir.name, a.name);
+    std::memcpy(d.arguments.data() + a.offset, it->second.words.data(),
+                it->second.words.size() * 4);
   }
   return d;
 }
@@ -142,9 +150,25 @@ void Harness::prepare_warm_up(const kernel::Kernel& product, uint32_t block) {
     return address(b);
   };
   const uint64_t x = zeros(uint64_t{n} * n * 2), z = zeros(n * 4);
-  const Arguments a{{"a", x}, {"b", x}, {"d", zeros(uint64_t{n} * n * 2)}, {"bias", z}, {"residual", x}, {"partials", z}, {"counters", z},
-                    {"m", n}, {"n", n}, {"steps", n / 64}, {"steps_each", n / 64}, {"lda8", n / 8}, {"ldb", n / 8}, {"ldd", n}, {"plane_b", 0},
-                    {"k8", n / 8}, {"lo", -INFINITY}, {"hi", INFINITY}, {"flags", 0}};
+  const Arguments a{{"a", x},
+                    {"b", x},
+                    {"d", zeros(uint64_t{n} * n * 2)},
+                    {"bias", z},
+                    {"residual", x},
+                    {"partials", z},
+                    {"counters", z},
+                    {"m", n},
+                    {"n", n},
+                    {"steps", n / 64},
+                    {"steps_each", n / 64},
+                    {"lda8", n / 8},
+                    {"ldb", n / 8},
+                    {"ldd", n},
+                    {"plane_b", 0},
+                    {"k8", n / 8},
+                    {"lo", -INFINITY},
+                    {"hi", INFINITY},
+                    {"flags", 0}};
   for (int i = 0; i < 20; i++) warm_up_.emplace_back(dispatch(k, a, {n / block, n / block, 1}));
 }
 
@@ -166,7 +190,8 @@ void Harness::warm_up() {
     const std::vector<double> t = device_->timestamps(r);
     ns = t[1] - t[0];
     if (fastest_warm_up_ == 0 || ns < fastest_warm_up_) fastest_warm_up_ = ns;
-  } while (passed() < least || (ns > fastest_warm_up_ * 1.02 && passed() < std::chrono::seconds(2)));
+  } while (passed() < least ||
+           (ns > fastest_warm_up_ * 1.02 && passed() < std::chrono::seconds(2)));
   device_->release(r);
 }
 

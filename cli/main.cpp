@@ -42,8 +42,7 @@ int64_t number(const std::string& text, const char* flag) {
   } catch (const std::exception&) {
     used = 0;
   }
-  if (used == 0 || used != text.size())
-    usage(std::string(flag) + ": " + text + " is no number");
+  if (used == 0 || used != text.size()) usage(std::string(flag) + ": " + text + " is no number");
   return value;
 }
 
@@ -70,8 +69,8 @@ LoadOptions load_options(const Options& o) {
     l.state[out] = in;
   }
   const std::map<std::string, Precision> precisions{
-      {"auto", Precision::automatic}, {"exact", Precision::exact}, {"f32", Precision::f32},
-      {"reduced", Precision::reduced}, {"f16", Precision::f16},    {"bf16", Precision::bf16}};
+      {"auto", Precision::automatic},  {"exact", Precision::exact}, {"f32", Precision::f32},
+      {"reduced", Precision::reduced}, {"f16", Precision::f16},     {"bf16", Precision::bf16}};
   l.precision = precisions.at(o.precision);
   return l;
 }
@@ -165,13 +164,11 @@ int run(const Options& o, const Report& report) {
 }
 
 int inspect(const Options& o, const Report& report) {
-  if (o.device.empty()) {
-    const Inspection i = pumice::inspect(o.model, load_options(o), report.format());
-    report.write(i.report);
-    return i.served ? 0 : kRefused;
-  }
-  report.write(Session::load(o.model, load_options(o)).inspect(report.format()));
-  return 0;
+  std::optional<Device> device;
+  if (!o.device.empty()) device = Device::open(o.device);
+  const Inspection i = pumice::inspect(o.model, load_options(o), report.format(), device);
+  report.write(i.report);
+  return i.served ? 0 : kRefused;
 }
 
 int dump(const Options& o, const Report& report) {
@@ -180,7 +177,7 @@ int dump(const Options& o, const Report& report) {
                                             {"plan", Stage::plan},
                                             {"kernels", Stage::kernels},
                                             {"spirv", Stage::spirv}};
-  report.write(Session::load(o.model, load_options(o)).dump(stages.at(o.stage)));
+  report.write(pumice::dump(o.model, load_options(o), stages.at(o.stage), Device::open(o.device)));
   return 0;
 }
 
@@ -205,8 +202,9 @@ int doctor() {
     if (d.refusal.empty() && d.spec.rfind("vulkan", 0) == 0) usable++;
   }
   if (usable == 0)
-    std::printf("no Vulkan device can be used: install a GPU driver, or mesa-vulkan-drivers for "
-                "the software device\n");
+    std::printf(
+        "no Vulkan device can be used: install a GPU driver, or mesa-vulkan-drivers for "
+        "the software device\n");
   return usable == 0 ? kFailed : 0;
 }
 
@@ -244,7 +242,8 @@ int main(int argc, char** argv) {
   run_command->add_option("--repeat", o.repeat, "number of runs")->check(CLI::PositiveNumber);
   run_command->add_option("--seed", o.seed, "for generated inputs");
   run_command->add_flag("--profile", o.profile, "times of the last run's launches");
-  CLI::App* inspect_command = app.add_subcommand("inspect", "is a model served, and what it becomes");
+  CLI::App* inspect_command =
+      app.add_subcommand("inspect", "is a model served, and what it becomes");
   add_load_options(inspect_command, o, false);
   CLI::App* dump_command = app.add_subcommand("dump", "a stage of a model's way to the device");
   add_load_options(dump_command, o, true);

@@ -33,7 +33,7 @@ class Device {
 };
 
 struct DeviceInfo {
-  std::string spec;     // for Device::open
+  std::string spec;  // for Device::open
   std::string name;
   std::string driver;
   std::string traits;   // JSON

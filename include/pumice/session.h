@@ -61,14 +61,13 @@ struct Inspection {
 
 class Session {
  public:
-  /// Throws Error: io, malformed_model, refused (the message names every node that is not served and
-  /// why), bad_argument, or what opening the device throws.
+  /// Throws Error: io, malformed_model, refused (the message names every node that is not served
+  /// and why), bad_argument, or what opening the device throws.
   static Session load(const std::filesystem::path& path, const LoadOptions& options = {},
                       std::optional<Device> device = {});
   /// The same from bytes, which may go after the call. `folder`: where external data lies.
   static Session load(std::span<const std::byte> bytes, const LoadOptions& options = {},
-                      std::optional<Device> device = {},
-                      const std::filesystem::path& folder = {});
+                      std::optional<Device> device = {}, const std::filesystem::path& folder = {});
   Session(Session&&) noexcept;
   Session& operator=(Session&&) noexcept;
   ~Session();
@@ -86,7 +85,6 @@ class Session {
 
   /// What the model became: operators, kernels, memory.
   std::string inspect(Format format) const;
-  std::string dump(Stage stage) const;
   /// Times of the last run's launches, where options or the device gave any. The run that follows
   /// set_profile(true) is measured.
   void set_profile(bool on);
@@ -98,8 +96,14 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
-/// Says what the model needs and whether it is served, with every reason; throws only for bytes that
-/// are no model, and for options that do not fit it.
-Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format);
+/// Says what the model needs and whether it is served, with every reason, and with `device` what
+/// its plan there would be; weights in other files may be missing. Throws only for bytes that are
+/// no model, and for options that do not fit it.
+Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format,
+                   std::optional<Device> device = {});
+/// A stage of the model's way to the device as text; weights in other files may be missing. Throws
+/// as Session::load does.
+std::string dump(const std::filesystem::path& path, const LoadOptions& options, Stage stage,
+                 const Device& device);
 
 }  // namespace pumice

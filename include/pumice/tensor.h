@@ -12,7 +12,19 @@ namespace pumice {
 
 /// Element types. `boolean` is one byte, 0 or 1. New ones are added at the end.
 enum class ElementType : uint8_t {
-  boolean, i8, i16, i32, i64, u8, u16, u32, u64, f16, bf16, f32, f64
+  boolean,
+  i8,
+  i16,
+  i32,
+  i64,
+  u8,
+  u16,
+  u32,
+  u64,
+  f16,
+  bf16,
+  f32,
+  f64
 };
 /// "bool", "i8", ... "f64".
 std::string_view name(ElementType type);

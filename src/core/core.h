@@ -38,12 +38,18 @@ struct Layout {
 };
 
 struct Tensor {
-  enum class Role : uint8_t { intermediate, input, output, constant, state } role = Role::intermediate;
+  enum class Role : uint8_t {
+    intermediate,
+    input,
+    output,
+    constant,
+    state
+  } role = Role::intermediate;
   std::string name;  // of the model's value; unique text for dumps
   DType type{};
-  Dims dims;         // as ONNX counts axes
-  Layout layout;     // set by the layout pass; before: ONNX order, no padding
-  Data data;         // constant
+  Dims dims;      // as ONNX counts axes
+  Layout layout;  // set by the layout pass; before: ONNX order, no padding
+  Data data;      // constant
   /// The same bytes as another tensor under other dims (a Reshape): both are dense in ONNX order.
   TensorId same_as = TensorId::none;
   /// State: the output tensor that becomes this input's next value.
@@ -55,7 +61,7 @@ struct Tensor {
 
 /// Where results go: for each axis of `tensor` the index, affine in the operator's axes.
 struct Output {
-  View value;                  // over the operator's output axes, may hold `result` nodes
+  View value;  // over the operator's output axes, may hold `result` nodes
   TensorId tensor = TensorId::none;
   std::vector<Affine> place;
 };
@@ -64,15 +70,17 @@ struct Output {
 struct Map {
   Dims axes;
 };
-/// Axes of `input`: `axes` then `reduced`. Result: the reduction over `reduced`, in order of the tree.
+/// Axes of `input`: `axes` then `reduced`. Result: the reduction over `reduced`, in order of the
+/// tree.
 struct Reduce {
   enum class Kind : uint8_t { sum, product, max, min, all, any } kind = Kind::sum;
   View input;
   Dims axes, reduced;
 };
-/// One row a workgroup or group: axes of `input`: `axes` then one row axis. Results over axes and row axis:
-/// softmax, log_softmax: slot 0. normalize: (x - mean) / sqrt(variance + epsilon), slot 0; slots 1 and 2: mean and
-/// 1 / sqrt(...), the same for the row. rms: x / sqrt(mean of squares + epsilon).
+/// One row a workgroup or group: axes of `input`: `axes` then one row axis. Results over axes and
+/// row axis: softmax, log_softmax: slot 0. normalize: (x - mean) / sqrt(variance + epsilon), slot
+/// 0; slots 1 and 2: mean and 1 / sqrt(...), the same for the row. rms: x / sqrt(mean of squares +
+/// epsilon).
 struct Rows {
   enum class Kind : uint8_t { softmax, log_softmax, normalize, rms } kind = Kind::softmax;
   View input;
@@ -80,15 +88,17 @@ struct Rows {
   Dim row;
   double epsilon = 0;
 };
-/// sum over `reduced` of a * b; axes of a and b: `axes` then `reduced`. A matrix product, a convolution
-/// (a reads an image at oy * stride + kh - pad, guarded), a depthwise or grouped one alike: which axes
-/// each operand depends on tells. `b` is the operand that is packed where it is constant.
+/// sum over `reduced` of a * b; axes of a and b: `axes` then `reduced`. A matrix product, a
+/// convolution (a reads an image at oy * stride + kh - pad, guarded), a depthwise or grouped one
+/// alike: which axes each operand depends on tells. `b` is the operand that is packed where it is
+/// constant.
 struct Contract {
   View a, b;
   Dims axes, reduced;
 };
-/// softmax(scale * q k^T + mask) v. Axes: q [batch, heads, queries, size], k, v [batch, kv heads, keys, size];
-/// result [batch, heads, queries, size]. mask (may be absent) broadcasts to [batch, heads, queries, keys].
+/// softmax(scale * q k^T + mask) v. Axes: q [batch, heads, queries, size], k, v [batch, kv heads,
+/// keys, size]; result [batch, heads, queries, size]. mask (may be absent) broadcasts to [batch,
+/// heads, queries, keys].
 struct Attention {
   View q, k, v;
   std::optional<View> mask;
@@ -126,7 +136,8 @@ class Builder {
   explicit Builder(Graph& graph) : graph_(graph) {}
   Graph& graph() { return graph_; }
 
-  TensorId add_tensor(const std::string& name, DType type, const Dims& dims, Tensor::Role role = Tensor::Role::intermediate);
+  TensorId add_tensor(const std::string& name, DType type, const Dims& dims,
+                      Tensor::Role role = Tensor::Role::intermediate);
   View constant(const std::string& name, DType type, const Dims& dims, Data data);
   /// The node whose lowering follows; names the operators.
   void set_node(const std::string& name) { node_ = name; }

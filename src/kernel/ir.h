@@ -28,7 +28,21 @@ inline constexpr int kOpCount = 0
     ;
 
 enum class Signature : uint8_t {
-  nullary, un_n, un_f, un_ib, bin_n, bin_i, bin_ib, bin_hi, fma, shift, cmp, select, cast, bitcast, own
+  nullary,
+  un_n,
+  un_f,
+  un_ib,
+  bin_n,
+  bin_i,
+  bin_ib,
+  bin_hi,
+  fma,
+  shift,
+  cmp,
+  select,
+  cast,
+  bitcast,
+  own
 };
 
 /// Flags of a row of ops.def.
@@ -53,9 +67,9 @@ enum class AtomicKind : uint8_t { add, min, max, and_, or_, xor_, exchange, comp
 struct Type {
   enum class Kind : uint8_t { none, number, matrix, pointer } kind = Kind::none;
   DType elem = DType::u32;
-  uint8_t width = 1;                    // number, pointer: components of an element
-  MatrixUse use = MatrixUse::a;         // matrix
-  uint16_t rows = 0, columns = 0;       // matrix
+  uint8_t width = 1;                         // number, pointer: components of an element
+  MatrixUse use = MatrixUse::a;              // matrix
+  uint16_t rows = 0, columns = 0;            // matrix
   bool readonly = false, restrict_ = false;  // pointer
   bool operator==(const Type&) const = default;
 
@@ -63,8 +77,8 @@ struct Type {
     return {Kind::number, elem, static_cast<uint8_t>(width), {}, 0, 0, false, false};
   }
   static Type matrix(MatrixUse use, int rows, int columns, DType elem) {
-    return {Kind::matrix, elem, 1, use, static_cast<uint16_t>(rows),
-            static_cast<uint16_t>(columns), false, false};
+    return {Kind::matrix, elem, 1, use, static_cast<uint16_t>(rows), static_cast<uint16_t>(columns),
+            false,        false};
   }
   bool is_number() const { return kind == Kind::number; }
   bool is_scalar() const { return kind == Kind::number && width == 1; }
@@ -73,7 +87,8 @@ struct Type {
   /// Bytes of a number, or of the element that a pointer points at.
   uint32_t bytes() const { return static_cast<uint32_t>(size_of(elem)) * width; }
 };
-std::string to_string(const Type& type);  // "f32", "u32x4", "ptr<readonly f16x4>", "matrix<a 16x16 f16>"
+std::string to_string(
+    const Type& type);  // "f32", "u32x4", "ptr<readonly f16x4>", "matrix<a 16x16 f16>"
 
 enum class Id : uint32_t { none = 0xffffffffu };
 enum class BlockId : uint32_t { none = 0xffffffffu };
@@ -85,12 +100,12 @@ inline constexpr int kMaxOperands = 8;
 struct Inst {
   Op op{};
   uint8_t operand_count = 0;
-  Type type;                                  // of the result; Kind::none if there is none
-  std::array<Id, kMaxOperands> operands{};    // first operand_count are used
-  std::array<uint32_t, 5> imm{};              // see ops.def
-  uint64_t bits = 0;                          // constant: the number, as the type's bits
+  Type type;                                // of the result; Kind::none if there is none
+  std::array<Id, kMaxOperands> operands{};  // first operand_count are used
+  std::array<uint32_t, 5> imm{};            // see ops.def
+  uint64_t bits = 0;                        // constant: the number, as the type's bits
   std::array<BlockId, 2> blocks{BlockId::none, BlockId::none};
-  uint32_t location = 0;                      // index into Kernel::locations
+  uint32_t location = 0;  // index into Kernel::locations
 };
 
 /// A kernel argument. The argument block holds them in order, each aligned to its size
@@ -122,7 +137,7 @@ struct Kernel {
   std::vector<Inst> insts;
   std::vector<std::vector<Id>> blocks;  // statements in order; after placement pure values too
   BlockId body = BlockId::none;
-  std::vector<std::string> locations;   // "file:line" of the kernel's text; not part of the hash
+  std::vector<std::string> locations;  // "file:line" of the kernel's text; not part of the hash
   /// True once every value stands in a block before its uses (pass `place`).
   bool placed = false;
 
@@ -133,8 +148,8 @@ struct Kernel {
 };
 
 /// Lays tiles out for a target with `limit` bytes of shared memory: rows that matrices are loaded
-/// from or stored to get `pad` bytes more (bank conflicts), overlays share bytes; returns the bytes in all.
-/// The caller compares them with the device's limit.
+/// from or stored to get `pad` bytes more (bank conflicts), overlays share bytes; returns the bytes
+/// in all. The caller compares them with the device's limit.
 uint32_t layout_tiles(Kernel& kernel, uint32_t pad);
 
 /// Text form; parse(print(k)) gives the same text again. Values are numbered as they stand, so

@@ -11,34 +11,43 @@ namespace pumice::kernels {
 using namespace kernel;
 
 std::string AttentionParams::name() const {
-  return fmt::format("{}_d{}_q{}x{}_k{}x{}{}", format == ContractParams::Format::f16 ? "f16" : "f32",
-                     size, query_tiles, query_groups, key_groups, keys, registers ? "_registers" : "");
+  return fmt::format("{}_d{}_q{}x{}_k{}x{}{}",
+                     format == ContractParams::Format::f16 ? "f16" : "f32", size, query_tiles,
+                     query_groups, key_groups, keys, registers ? "_registers" : "");
 }
 
 bool registers_known(const MatrixShape& s) {
-  if (s.m != 16 || s.n != 16 || s.k != 16 || s.lanes != 32 || s.map_c.size() != 256 || s.map_a.size() != 256)
+  if (s.m != 16 || s.n != 16 || s.k != 16 || s.lanes != 32 || s.map_c.size() != 256 ||
+      s.map_a.size() != 256)
     return false;
   for (uint32_t lane = 0; lane < 32; lane++)
     for (uint32_t i = 0; i < 8; i++) {
-      const uint32_t row = lane / 4 + 8 * (i / 4), column = 2 * (lane % 4) + i % 2 + 8 * (i / 2 % 2);
-      if (s.map_c[lane * 8 + i] != row * 16 + column || s.map_a[lane * 8 + i] != row * 16 + column) return false;
+      const uint32_t row = lane / 4 + 8 * (i / 4),
+                     column = 2 * (lane % 4) + i % 2 + 8 * (i / 2 % 2);
+      if (s.map_c[lane * 8 + i] != row * 16 + column || s.map_a[lane * 8 + i] != row * 16 + column)
+        return false;
     }
   return true;
 }
 
 namespace {
 
-constexpr double kFar = -1e38;       // scores of keys past the end
-constexpr float kPScale = 4096.0f;   // f32: P is at most 1 times the scales of v
+constexpr double kFar = -1e38;      // scores of keys past the end
+constexpr float kPScale = 4096.0f;  // f32: P is at most 1 times the scales of v
 
 class AttentionKernel {
  public:
   AttentionKernel(const AttentionParams& p, const MatrixShape& s)
-      : p_(p), s_(s), groups_(uint32_t{p.query_groups} * p.key_groups), lanes_(groups_ * s.lanes),
+      : p_(p),
+        s_(s),
+        groups_(uint32_t{p.query_groups} * p.key_groups),
+        lanes_(groups_ * s.lanes),
         k_("attention_" + p.name(), lanes_, s.lanes) {
-    CHECK(p_.size % s_.k == 0 && p_.size % s_.n == 0 && p_.keys % s_.n == 0 && p_.keys % s_.k == 0 && s_.m == s_.n,
+    CHECK(p_.size % s_.k == 0 && p_.size % s_.n == 0 && p_.keys % s_.n == 0 &&
+              p_.keys % s_.k == 0 && s_.m == s_.n,
           "attention {} does not fit {}x{}x{} matrices", p_.name(), s_.m, s_.n, s_.k);
-    CHECK(s_.lanes % rows() == 0, "attention {}: {} lanes for {} rows", p_.name(), s_.lanes, rows());
+    CHECK(s_.lanes % rows() == 0, "attention {}: {} lanes for {} rows", p_.name(), s_.lanes,
+          rows());
     row_vectors_ = p_.size / 8u;
     block_queries_ = p_.queries(s_);
     block_keys_ = uint32_t{p_.keys} * p_.key_groups;
@@ -57,7 +66,9 @@ class AttentionKernel {
   bool f32() const { return p_.format == ContractParams::Format::f32; }
   int planes() const { return f32() ? 2 : 1; }
   uint32_t parts() const { return f32() ? 2 : 1; }
-  uint32_t rows() const { return p_.registers ? s_.lanes : uint32_t{p_.query_tiles} * s_.m; }  // of a group
+  uint32_t rows() const {
+    return p_.registers ? s_.lanes : uint32_t{p_.query_tiles} * s_.m;
+  }  // of a group
   uint32_t group_rows() const { return uint32_t{p_.query_tiles} * s_.m; }
   Type vec4(DType t) const { return Type::number(t, 4); }
   Type acc() const { return Type::matrix(MatrixUse::accumulator, s_.m, s_.n, DType::f32); }
@@ -99,7 +110,8 @@ class AttentionKernel {
       tile_k_.push_back(k_.tile(fmt::format("k{}", p), block_keys_, p_.size, DType::f16, loop));
       tile_v_.push_back(k_.tile(fmt::format("v{}", p), block_keys_, p_.size, DType::f16, loop));
       if (!p_.registers)
-        tile_p_.push_back(k_.tile(fmt::format("p{}", p), groups_ * group_rows(), p_.keys, DType::f16, loop));
+        tile_p_.push_back(
+            k_.tile(fmt::format("p{}", p), groups_ * group_rows(), p_.keys, DType::f16, loop));
     }
     if (!p_.registers) {
       tile_s_ = k_.tile("scores", groups_ * group_rows(), p_.keys, DType::f32, loop);
@@ -115,13 +127,15 @@ class AttentionKernel {
   }
 
   static Val join(const Val& x, const Val& y) {  // two f16x4 as u32x4
-    const Val a = bitcast(x, Type::number(DType::u32, 2)), b = bitcast(y, Type::number(DType::u32, 2));
+    const Val a = bitcast(x, Type::number(DType::u32, 2)),
+              b = bitcast(y, Type::number(DType::u32, 2));
     return vector({a[0], a[1], b[0], b[1]});
   }
 
-  // Eight elements of a row to the tile, split if f32; the lanes of a row are neighbours and agree on
-  // its maximum. Gives the inverse scale.
-  Val put(const std::vector<TileRef>& to, const Val& row, const Val& column, const std::vector<Val>& bits) {
+  // Eight elements of a row to the tile, split if f32; the lanes of a row are neighbours and agree
+  // on its maximum. Gives the inverse scale.
+  Val put(const std::vector<TileRef>& to, const Val& row, const Val& column,
+          const std::vector<Val>& bits) {
     if (!f32()) {
       to[0].store(row, column, bits[0]);
       return {};
@@ -149,10 +163,13 @@ class AttentionKernel {
     const Val v = lane_ + i * lanes_;
     return {v / row_vectors_, v % row_vectors_};
   }
-  uint32_t shares(uint32_t block_rows) const { return (block_rows * row_vectors_ + lanes_ - 1) / lanes_; }
+  uint32_t shares(uint32_t block_rows) const {
+    return (block_rows * row_vectors_ + lanes_ - 1) / lanes_;
+  }
 
   void load_queries() {
-    CHECK(block_keys_ * row_vectors_ % lanes_ == 0, "attention {}: keys and lanes do not fit", p_.name());
+    CHECK(block_keys_ * row_vectors_ % lanes_ == 0, "attention {}: keys and lanes do not fit",
+          p_.name());
     fetch(k_.constant(DType::u32, 0), true);
     const uint32_t total = block_queries_ * row_vectors_;
     for (uint32_t i = 0; i < shares(block_queries_); i++) {
@@ -176,7 +193,8 @@ class AttentionKernel {
     for (int p = 0; p < planes(); p++)
       for (uint32_t r = 0; r < p_.query_tiles; r++)
         for (uint32_t d = 0; d < p_.size / s_.k; d++) {
-          const Val m = tile_q_[static_cast<size_t>(p)].matrix(MatrixUse::a, s_.m, s_.k, group_q_ * group_rows() + r * s_.m, d * s_.k);
+          const Val m = tile_q_[static_cast<size_t>(p)].matrix(
+              MatrixUse::a, s_.m, s_.k, group_q_ * group_rows() + r * s_.m, d * s_.k);
           queries_.push_back(m);
         }
     k_.barrier();
@@ -204,7 +222,8 @@ class AttentionKernel {
   }
 
   void start() {
-    for (uint32_t i = 0; i < p_.query_tiles * (p_.size / uint32_t{s_.n}); i++) out_.push_back(k_.var(acc(), 0.0));
+    for (uint32_t i = 0; i < p_.query_tiles * (p_.size / uint32_t{s_.n}); i++)
+      out_.push_back(k_.var(acc(), 0.0));
     const uint32_t kept = p_.registers ? 2u * p_.query_tiles : 1u;
     const Type one = Type::number(DType::f32);
     for (uint32_t i = 0; i < kept; i++) {
@@ -215,7 +234,8 @@ class AttentionKernel {
     // log2(e) * scale enters with the exponent (f16), or with q's inverse scale (f32).
     if (f32()) {
       for (uint32_t i = 0; i < kept; i++) {
-        const Val row = p_.registers ? group_q_ * group_rows() + (i / 2) * s_.m + (i % 2) * 8 + k_.group_lane() / 4
+        const Val row = p_.registers ? group_q_ * group_rows() + (i / 2) * s_.m + (i % 2) * 8 +
+                                           k_.group_lane() / 4
                                      : group_q_ * group_rows() + own_row();
         const Val u = q_unscale_.load(row, 0);
         q_factor_.push_back(u * scale_);
@@ -238,10 +258,11 @@ class AttentionKernel {
       }
       const Val ki = put(tile_k_, at.row, at.column * 8, kb);
       const Val vi = put(tile_v_, at.row, at.column * 8, vb);
-      if (f32()) {
-        k_unscale_.store(at.row, 0, ki);
-        v_unscale_.store(at.row, 0, vi);
-      }
+      if (f32())
+        k_.if_(at.column == 0, [&] {
+          k_unscale_.store(at.row, 0, ki);
+          v_unscale_.store(at.row, 0, vi);
+        });
     }
     k_.barrier();
     fetch(min(k0 + block_keys_, key_count_ - 1), false);
@@ -262,7 +283,8 @@ class AttentionKernel {
       for (uint32_t j = 0; j < columns; j++) {
         std::vector<Val> b;
         for (int p = 0; p < planes(); p++) {
-          const Val m = tile_k_[static_cast<size_t>(p)].matrix(MatrixUse::b, s_.k, s_.n, group_k_ * uint32_t{p_.keys} + j * s_.n, d * s_.k, true);
+          const Val m = tile_k_[static_cast<size_t>(p)].matrix(
+              MatrixUse::b, s_.k, s_.n, group_k_ * uint32_t{p_.keys} + j * s_.n, d * s_.k, true);
           b.push_back(m);
         }
         for (uint32_t r = 0; r < p_.query_tiles; r++) {
@@ -278,11 +300,13 @@ class AttentionKernel {
     return scores;
   }
 
-  // v's rows were scaled one by one: their exponents, relative to the largest of the group's keys, go into P.
+  // v's rows were scaled one by one: their exponents, relative to the largest of the group's keys,
+  // go into P.
   void largest_v() {
     Val most = f32c(0);
     for (uint32_t i = 0; i < p_.keys; i += s_.lanes) {
-      const Val x = v_unscale_.load(group_k_ * uint32_t{p_.keys} + min(k_.group_lane() + i, p_.keys - 1), 0);
+      const Val x =
+          v_unscale_.load(group_k_ * uint32_t{p_.keys} + min(k_.group_lane() + i, p_.keys - 1), 0);
       most = max(most, x);
     }
     for (uint32_t step = 1; step < s_.lanes; step *= 2) {
@@ -290,7 +314,8 @@ class AttentionKernel {
       most = max(most, other);
     }
     v_most_ = k_.uniform(most);  // it is: this says so
-    v_inverse_ = bitcast(k_.constant(DType::u32, 254u << 23) - bitcast(v_most_, DType::u32), DType::f32);
+    v_inverse_ =
+        bitcast(k_.constant(DType::u32, 254u << 23) - bitcast(v_most_, DType::u32), DType::f32);
   }
   Val v_factor(const Val& column) {  // of P's column
     const Val u = v_unscale_.load(group_k_ * uint32_t{p_.keys} + column, 0);
@@ -301,7 +326,8 @@ class AttentionKernel {
     return u;
   }
 
-  // Adds `more` to sum and what rounding loses to lost, after scaling both (two-sum of Dekker, sum >= more).
+  // Adds `more` to sum and what rounding loses to lost, after scaling both (two-sum of Dekker, sum
+  // >= more).
   void add_sum(size_t i, const Val& alpha, const Val& more) {
     const Val before = sum_[i].get();
     const Val scaled = before * alpha;
@@ -368,7 +394,8 @@ class AttentionKernel {
             m[0] = matrix_set(m[0], static_cast<int>(i), cast(e, DType::f16));
           }
         }
-        for (int p = 0; p < planes(); p++) probabilities_[static_cast<size_t>(p)].push_back(m[static_cast<size_t>(p)]);
+        for (int p = 0; p < planes(); p++)
+          probabilities_[static_cast<size_t>(p)].push_back(m[static_cast<size_t>(p)]);
       }
       for (size_t h = 0; h < 2; h++) {
         add_sum(r * 2 + h, alpha[h], sum[h]);
@@ -425,7 +452,8 @@ class AttentionKernel {
     }
     add_sum(0, alpha, sum);
     const uint32_t width = s_.n / each;  // columns of alpha's matrix that a lane fills
-    for (uint32_t c = 0; c < width; c += 4) tile_alpha_.store(row, part * width + c, splat(alpha, 4));
+    for (uint32_t c = 0; c < width; c += 4)
+      tile_alpha_.store(row, part * width + c, splat(alpha, 4));
     k_.group_barrier();
     probabilities_.assign(static_cast<size_t>(planes()), {});
     alpha_.clear();
@@ -434,7 +462,8 @@ class AttentionKernel {
       alpha_.push_back(a);
       for (int p = 0; p < planes(); p++)
         for (uint32_t j = 0; j < p_.keys / uint32_t{s_.k}; j++) {
-          const Val m = tile_p_[static_cast<size_t>(p)].matrix(MatrixUse::a, s_.m, s_.k, row0 + r * s_.m, j * s_.k);
+          const Val m = tile_p_[static_cast<size_t>(p)].matrix(MatrixUse::a, s_.m, s_.k,
+                                                               row0 + r * s_.m, j * s_.k);
           probabilities_[static_cast<size_t>(p)].push_back(m);
         }
     }
@@ -464,7 +493,8 @@ class AttentionKernel {
       for (uint32_t j = 0; j < steps; j++) {
         std::vector<Val> b;
         for (int p = 0; p < planes(); p++) {
-          const Val m = tile_v_[static_cast<size_t>(p)].matrix(MatrixUse::b, s_.k, s_.n, group_k_ * uint32_t{p_.keys} + j * s_.k, d * s_.n);
+          const Val m = tile_v_[static_cast<size_t>(p)].matrix(
+              MatrixUse::b, s_.k, s_.n, group_k_ * uint32_t{p_.keys} + j * s_.k, d * s_.n);
           b.push_back(m);
         }
         for (uint32_t r = 0; r < p_.query_tiles; r++) {
@@ -528,7 +558,8 @@ class AttentionKernel {
   // Parts over keys: each is scaled to the common maximum, added, divided by the sum.
   void finish() {
     leave_rows();
-    const TileRef all = k_.tile("out", p_.key_groups * block_queries_, p_.size, DType::f32, last_overlay_);
+    const TileRef all =
+        k_.tile("out", p_.key_groups * block_queries_, p_.size, DType::f32, last_overlay_);
     const Val first = group_k_ * block_queries_ + group_q_ * group_rows();
     for (uint32_t r = 0; r < p_.query_tiles; r++)
       for (uint32_t d = 0; d < p_.size / uint32_t{s_.n}; d++) {
@@ -536,7 +567,8 @@ class AttentionKernel {
         all.store_matrix(o, first + r * s_.m, d * s_.n);
       }
     k_.barrier();
-    const uint32_t elements = f32() ? 4 : 8, vectors = p_.size / elements, total = block_queries_ * vectors;
+    const uint32_t elements = f32() ? 4 : 8, vectors = p_.size / elements,
+                   total = block_queries_ * vectors;
     k_.for_(lane_, total, lanes_, [&](const Val& q) {
       const Val row = q / vectors, v = q % vectors;
       Val most = f32c(-1e38);
@@ -564,7 +596,8 @@ class AttentionKernel {
         if (f32())
           o_.data.store(at, bitcast(x[0] * inverse, vec4(DType::u32)));
         else
-          o_.data.store(at, join(cast(x[0] * inverse, DType::f16), cast(x[1] * inverse, DType::f16)));
+          o_.data.store(at,
+                        join(cast(x[0] * inverse, DType::f16), cast(x[1] * inverse, DType::f16)));
       });
     });
   }
@@ -575,7 +608,8 @@ class AttentionKernel {
   Builder k_;
   uint32_t row_vectors_ = 0, block_queries_ = 0, block_keys_ = 0, last_overlay_ = 0;
   Operand q_, key_, v_, o_;
-  Val query_count_, key_count_, scale_, lane_, group_q_, group_k_, first_query_, v_most_, v_inverse_;
+  Val query_count_, key_count_, scale_, lane_, group_q_, group_k_, first_query_, v_most_,
+      v_inverse_;
   std::vector<TileRef> tile_q_, tile_k_, tile_v_, tile_p_;
   TileRef tile_s_, tile_alpha_, maxima_, sums_, q_unscale_, k_unscale_, v_unscale_;
   std::vector<Val> queries_, q_factor_, alpha_;

@@ -20,20 +20,23 @@ struct AttentionParams {
   uint16_t query_groups = 1;  // groups along queries
   uint16_t key_groups = 2;    // groups along keys
   uint16_t keys = 32;         // of a group in one step
-  /// Softmax on the matrices' registers: only where lane l's element i of an accumulator and of an A
-  /// operand is row l / 4 + 8 * (i / 4), column 2 * (l % 4) + i % 2 + 8 * (i / 2 % 2) (see
+  /// Softmax on the matrices' registers: only where lane l's element i of an accumulator and of an
+  /// A operand is row l / 4 + 8 * (i / 4), column 2 * (l % 4) + i % 2 + 8 * (i / 2 % 2) (see
   /// registers_known()); else through shared memory.
   bool registers = false;
   auto operator<=>(const AttentionParams&) const = default;
 
-  uint32_t queries(const MatrixShape& s) const { return query_tiles * query_groups * uint32_t{s.m}; }
+  uint32_t queries(const MatrixShape& s) const {
+    return query_tiles * query_groups * uint32_t{s.m};
+  }
   std::string name() const;
 };
 
 /// Does the shape's element map allow AttentionParams::registers?
 bool registers_known(const MatrixShape& shape);
 
-/// Arguments: q, k, v, o (f16, or f32 for format f32), queries, keys (counts), for each of q, k, v, o
+/// Arguments: q, k, v, o (f16, or f32 for format f32), queries, keys (counts), for each of q, k, v,
+/// o
 /// `*_row8` and `*_head8`: from row to row and from head to head in 8 elements, and `*_batch8`;
 /// heads_kv (divisor): query heads that share one head of k and v; scale (f32: times log2 e).
 /// Grid: (blocks of queries, heads, batch).

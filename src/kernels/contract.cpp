@@ -30,16 +30,19 @@ Val spread_row(const Val& q, uint32_t columns) {
 
 // Vectors of 16 bytes that a lane loads for one step, and where they go.
 struct Share {
-  uint32_t vectors = 0;       // of 8 elements, a lane
-  uint32_t row_vectors = 0;   // of 8 elements, a tile row
-  uint32_t total = 0;         // of the tile
-  std::vector<Val> row, column, address, in;  // row, first element, index in memory, is a vector of the tile
+  uint32_t vectors = 0;      // of 8 elements, a lane
+  uint32_t row_vectors = 0;  // of 8 elements, a tile row
+  uint32_t total = 0;        // of the tile
+  std::vector<Val> row, column, address,
+      in;  // row, first element, index in memory, is a vector of the tile
 };
 
 class ContractKernel {
  public:
   ContractKernel(const ContractParams& params, const MatrixShape& shape)
-      : p_(params), s_(shape), lanes_(params.groups() * shape.lanes),
+      : p_(params),
+        s_(shape),
+        lanes_(params.groups() * shape.lanes),
         k_("contract_" + params.name(), lanes_, shape.lanes) {
     steps_k_ = static_cast<uint32_t>(p_.bk / p_.split_k / s_.k);
     tiles_m_ = p_.warp_m / s_.m;
@@ -57,7 +60,8 @@ class ContractKernel {
     place_lanes();
     main_loop();
     ContractEpilogue epilogue(k_, p_, s_, e_);
-    epilogue.write([&](const TileRef& tile, const Val& row0, int pass) { store_sums(tile, row0, pass); });
+    epilogue.write(
+        [&](const TileRef& tile, const Val& row0, int pass) { store_sums(tile, row0, pass); });
     return k_.finish();
   }
 
@@ -95,9 +99,11 @@ class ContractKernel {
     stage_overlay_ = k_.overlay();
     for (int stage = 0; stage < p_.stages; stage++)
       for (int plane = 0; plane < planes(); plane++) {
-        tile_a_.push_back(k_.tile(fmt::format("a{}{}", stage, plane), p_.bm, p_.bk, DType::f16, stage_overlay_));
+        tile_a_.push_back(
+            k_.tile(fmt::format("a{}{}", stage, plane), p_.bm, p_.bk, DType::f16, stage_overlay_));
         if (!p_.packed_b)
-          tile_b_.push_back(k_.tile(fmt::format("b{}{}", stage, plane), p_.bk, p_.bn, DType::f16, stage_overlay_));
+          tile_b_.push_back(k_.tile(fmt::format("b{}{}", stage, plane), p_.bk, p_.bn, DType::f16,
+                                    stage_overlay_));
       }
   }
 
@@ -106,8 +112,8 @@ class ContractKernel {
     width_ = k_.divisor("width");
     steps_tap_ = k_.divisor("steps_tap");
     kw_ = k_.divisor("kw");
-    for (const char* name : {"image8", "step_y8", "step_x8", "base8", "tap_y8", "tap_x8", "stride_y",
-                             "stride_x", "pad_y", "pad_x", "height", "width_in", "kh"})
+    for (const char* name : {"image8", "step_y8", "step_x8", "base8", "tap_y8", "tap_x8",
+                             "stride_y", "stride_x", "pad_y", "pad_x", "height", "width_in", "kh"})
       image_.emplace_back(name, k_.arg(name, DType::u32));
     dilation_y_ = k_.divisor("dilation_y");
     dilation_x_ = k_.divisor("dilation_x");
@@ -153,7 +159,8 @@ class ContractKernel {
       // fragment order: [n / TN][k / TK][lane] vectors
       for (int j = 0; j < tiles_n_; j++) {
         const Val column_block = (block_n_ + group_n_ * p_.warp_n) / s_.n + j;
-        packed_b_.push_back((column_block * ldb_ + group_k_ * steps_k_) * s_.lanes + k_.group_lane());
+        packed_b_.push_back((column_block * ldb_ + group_k_ * steps_k_) * s_.lanes +
+                            k_.group_lane());
       }
     } else {
       share_b_ = share(p_.bk, p_.bn / 8u);
@@ -172,9 +179,13 @@ class ContractKernel {
       const Val oy = pixel / width_, ox = pixel - oy * width_.d;
       maximum_of = im;
       share_a_.address.push_back((im * image("image8") + oy * image("step_y8") +
-                                  ox * image("step_x8") - image("base8") + share_a_.column[i]) * parts());
-      mask_.push_back(valid_taps(oy * image("stride_y"), image("pad_y"), image("height"), image("kh"), dilation_y_) << 16 |
-                      valid_taps(ox * image("stride_x"), image("pad_x"), image("width_in"), kw_.d, dilation_x_));
+                                  ox * image("step_x8") - image("base8") + share_a_.column[i]) *
+                                 parts());
+      mask_.push_back(valid_taps(oy * image("stride_y"), image("pad_y"), image("height"),
+                                 image("kh"), dilation_y_)
+                          << 16 |
+                      valid_taps(ox * image("stride_x"), image("pad_x"), image("width_in"), kw_.d,
+                                 dilation_x_));
     } else {
       share_a_.address.push_back((m * lda8_ + share_a_.column[i]) * parts());
     }
@@ -185,8 +196,10 @@ class ContractKernel {
   }
 
   // Bit t is set where 0 <= at + t * dilation - pad < size, for taps t < count <= 15.
-  Val valid_taps(const Val& at, const Val& pad, const Val& size, const Val& count, const Divisor& dilation) {
-    const Val before = select(at < pad, pad - at, 0), until = select(at < size + pad, size + pad - at, 0);
+  Val valid_taps(const Val& at, const Val& pad, const Val& size, const Val& count,
+                 const Divisor& dilation) {
+    const Val before = select(at < pad, pad - at, 0),
+              until = select(at < size + pad, size + pad - at, 0);
     const Val first = min((before + dilation.d - 1) / dilation, count);
     const Val last = min((until + dilation.d - 1) / dilation, count);
     const Val one = k_.constant(DType::u32, 1);
@@ -234,7 +247,8 @@ class ContractKernel {
       for (uint32_t i = 0; i < share_b_.vectors; i++)
         for (int plane = 0; plane < planes(); plane++) {
           const Val x = b_.load(share_b_.address[i] + step * (ldb_ * p_.bk) + plane_b_ * plane);
-          set_b_[static_cast<size_t>(set)][i * static_cast<uint32_t>(planes()) + static_cast<uint32_t>(plane)] = x;
+          set_b_[static_cast<size_t>(set)]
+                [i * static_cast<uint32_t>(planes()) + static_cast<uint32_t>(plane)] = x;
         }
       return;
     }
@@ -243,7 +257,8 @@ class ContractKernel {
     for (uint32_t kk = 0; kk < steps_k_; kk++)
       for (int j = 0; j < tiles_n_; j++)
         for (int plane = 0; plane < planes(); plane++, q++) {
-          const Val x = b_.load(packed_b_[static_cast<size_t>(j)] + offset + plane_b_ * plane + kk * s_.lanes);
+          const Val x = b_.load(packed_b_[static_cast<size_t>(j)] + offset + plane_b_ * plane +
+                                kk * s_.lanes);
           set_b_[static_cast<size_t>(set)][q] = x;
         }
   }
@@ -262,7 +277,8 @@ class ContractKernel {
     for (uint32_t i = 0; i < share_b_.vectors; i++) {
       const auto put = [&] {
         for (int plane = 0; plane < planes(); plane++) {
-          const Val x = set_b_[static_cast<size_t>(set)][i * static_cast<uint32_t>(planes()) + static_cast<uint32_t>(plane)];
+          const Val x = set_b_[static_cast<size_t>(set)]
+                              [i * static_cast<uint32_t>(planes()) + static_cast<uint32_t>(plane)];
           tile(tile_b_, stage, plane).store(share_b_.row[i], share_b_.column[i] * 8, x);
         }
       };
@@ -283,7 +299,8 @@ class ContractKernel {
       half[part] = split(bitcast(x, Type::number(DType::f32, 4)) * scale_[i]);
     }
     const auto join = [](const Val& x, const Val& y) {
-      const Val a = bitcast(x, Type::number(DType::u32, 2)), b = bitcast(y, Type::number(DType::u32, 2));
+      const Val a = bitcast(x, Type::number(DType::u32, 2)),
+                b = bitcast(y, Type::number(DType::u32, 2));
       return vector({a[0], a[1], b[0], b[1]});
     };
     tile(tile_a_, stage, 0).store(row, column, join(half[0].high, half[1].high));
@@ -301,7 +318,8 @@ class ContractKernel {
                             .matrix(MatrixUse::a, s_.m, s_.k, group_m_ * p_.warp_m + i * s_.m, k0);
           a[static_cast<size_t>(plane)].push_back(x);
         }
-        for (int j = 0; j < tiles_n_; j++) b[static_cast<size_t>(plane)].push_back(operand_b(stage, set, kk, j, plane, k0));
+        for (int j = 0; j < tiles_n_; j++)
+          b[static_cast<size_t>(plane)].push_back(operand_b(stage, set, kk, j, plane, k0));
       }
       const auto product = [&](size_t pa, size_t pb) {
         for (int j = 0; j < tiles_n_; j++)
@@ -318,7 +336,8 @@ class ContractKernel {
     if (!p_.packed_b)
       return tile(tile_b_, stage, plane)
           .matrix(MatrixUse::b, s_.k, s_.n, k0, group_n_ * p_.warp_n + j * s_.n);
-    const size_t q = (kk * static_cast<size_t>(tiles_n_) + static_cast<size_t>(j)) * static_cast<size_t>(planes()) +
+    const size_t q = (kk * static_cast<size_t>(tiles_n_) + static_cast<size_t>(j)) *
+                         static_cast<size_t>(planes()) +
                      static_cast<size_t>(plane);
     const Val x = set_b_[static_cast<size_t>(set)][q];
     return k_.matrix_unpack(MatrixUse::b, s_.k, s_.n, DType::f16, {x});
@@ -353,9 +372,8 @@ class ContractKernel {
     }
     const Type vector4 = Type::number(DType::u32, 4);
     const size_t vectors_a = share_a_.vectors * parts();
-    const size_t vectors_b = p_.packed_b
-                                 ? steps_k_ * static_cast<size_t>(tiles_n_ * planes())
-                                 : share_b_.vectors * static_cast<size_t>(planes());
+    const size_t vectors_b = p_.packed_b ? steps_k_ * static_cast<size_t>(tiles_n_ * planes())
+                                         : share_b_.vectors * static_cast<size_t>(planes());
     for (int set = 0; set < p_.sets; set++) {
       set_a_.emplace_back();
       set_b_.emplace_back();
@@ -376,10 +394,8 @@ class ContractKernel {
       for (int u = 0; u < p_.sets; u++) step(t, u, last);
     });
     const Val t = (end + (sets - 1)) / sets * sets;
-    for (int u = 0; u < p_.sets; u++)
-      k_.if_(t + u < steps_here_, [&] { tail_step(t, u); });
-    if (f32())
-      promote();
+    for (int u = 0; u < p_.sets; u++) k_.if_(t + u < steps_here_, [&] { tail_step(t, u); });
+    if (f32()) promote();
   }
 
   // Set u + 1 goes to the tile that nobody reads; set u is free for the loads of step t + u + sets.

@@ -22,16 +22,16 @@ namespace pumice::kernels {
 
 struct ContractParams {
   enum class Format : uint8_t { f16, f32 } format = Format::f16;
-  uint16_t bm = 32, bn = 64, bk = 64;         // block of results, step of the reduced axis
-  uint16_t warp_m = 32, warp_n = 16;          // a group's share of the block
-  uint16_t split_k = 1;                       // groups that share results and split each step
-  uint8_t stages = 1;                         // shared tiles of A (and B): 1, or 2 in turn
-  uint8_t sets = 2;                           // steps whose loads are under way (1, 2 or 4)
-  uint8_t passes = 1;                         // slices of rows in which the epilogue goes
-  bool packed_b = true;                       // B in fragment order, from memory to registers
-  bool image = false;                         // A is an image, taps are predicated
-  bool k_tail = false;                        // K (channels of an image) need not be a multiple of bk
-  bool gelu = false;                          // the epilogue can apply GELU
+  uint16_t bm = 32, bn = 64, bk = 64;  // block of results, step of the reduced axis
+  uint16_t warp_m = 32, warp_n = 16;   // a group's share of the block
+  uint16_t split_k = 1;                // groups that share results and split each step
+  uint8_t stages = 1;                  // shared tiles of A (and B): 1, or 2 in turn
+  uint8_t sets = 2;                    // steps whose loads are under way (1, 2 or 4)
+  uint8_t passes = 1;                  // slices of rows in which the epilogue goes
+  bool packed_b = true;                // B in fragment order, from memory to registers
+  bool image = false;                  // A is an image, taps are predicated
+  bool k_tail = false;                 // K (channels of an image) need not be a multiple of bk
+  bool gelu = false;                   // the epilogue can apply GELU
   auto operator<=>(const ContractParams&) const = default;
 
   int planes() const { return format == Format::f32 ? 2 : 1; }
@@ -75,7 +75,8 @@ kernel::Kernel contract(const ContractParams& params, const MatrixShape& shape);
 /// column_maxima() before.
 kernel::Kernel pack_operand(ContractParams::Format format, DType source, bool packed,
                             const MatrixShape& shape);
-/// Largest magnitude (bits) of each column of the source, as pack_operand reads it. One lane a column.
+/// Largest magnitude (bits) of each column of the source, as pack_operand reads it. One lane a
+/// column.
 kernel::Kernel column_maxima(DType source, uint32_t lanes);
 /// Largest magnitude (bits) of each row of an f32 matrix: for operands whose producer left none.
 kernel::Kernel row_maxima(uint32_t lanes);

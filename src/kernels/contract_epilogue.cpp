@@ -144,7 +144,8 @@ void ContractEpilogue::finish_vector(const Val& q, int pass) {
     if (p_.passes > 1)
       from_tile();
     else
-      k_.if_(splits_ > 1, [&] { x[e] = gather(row * (p_.bn / 4u) + column * quads + e); }, from_tile);
+      k_.if_(
+          splits_ > 1, [&] { x[e] = gather(row * (p_.bn / 4u) + column * quads + e); }, from_tile);
     const Val sum = x[e];
     x[e] = linear(sum, row_scale, nc / 4 + e);
   }
@@ -171,7 +172,8 @@ void ContractEpilogue::finish_vector(const Val& q, int pass) {
   }
   std::array<Val, 4> words;
   for (uint32_t e = 0; e < 2; e++) {
-    const Val pair = vector({residual[static_cast<int>(e * 2)], residual[static_cast<int>(e * 2 + 1)]});
+    const Val pair =
+        vector({residual[static_cast<int>(e * 2)], residual[static_cast<int>(e * 2 + 1)]});
     const Val more = cast(bitcast(pair, Type::number(DType::f16, 4)), DType::f32);
     const Val sum = x[e];
     const Val y = bitcast(cast(activate(sum, more), DType::f16), Type::number(DType::u32, 2));
@@ -192,7 +194,8 @@ void ContractEpilogue::keep_maximum(const Val& magnitude, const Val& row) {
       const Val other = k_.shuffle_xor(most, static_cast<int>(step));
       most = max(most, other);
     }
-    const Val first = std::has_single_bit(together) ? (a_.lane & (together - 1)) == 0 : k_.boolean(true);
+    const Val first =
+        std::has_single_bit(together) ? (a_.lane & (together - 1)) == 0 : k_.boolean(true);
     k_.if_(first, [&] {
       const Val unused = a_.out_maxima.atomic(AtomicKind::max, row, most);
       static_cast<void>(unused);
@@ -221,14 +224,17 @@ void ContractEpilogue::leave_maxima() {
   const Val image = maximum_of_, kept = maximum_;
   const Val first = k_.uniform(image);
   const Val same = k_.all(image == first);
-  k_.if_(same, [&] {
-    Val most = kept;
-    for (uint32_t step = 1; step < s_.lanes; step *= 2) {
-      const Val other = k_.shuffle_xor(most, static_cast<int>(step));
-      most = max(most, other);
-    }
-    k_.if_(k_.group_lane() == 0, [&] { flush_maximum(image, most); });
-  }, [&] { flush_maximum(image, kept); });
+  k_.if_(
+      same,
+      [&] {
+        Val most = kept;
+        for (uint32_t step = 1; step < s_.lanes; step *= 2) {
+          const Val other = k_.shuffle_xor(most, static_cast<int>(step));
+          most = max(most, other);
+        }
+        k_.if_(k_.group_lane() == 0, [&] { flush_maximum(image, most); });
+      },
+      [&] { flush_maximum(image, kept); });
 }
 
 }  // namespace pumice::kernels

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/skeleton_run.h"
+#include "kernels/skeleton_run_test.h"
 #include "pumice/error.h"
 
 namespace pumice::kernels {

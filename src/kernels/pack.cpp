@@ -52,14 +52,16 @@ Kernel pack_operand(ContractParams::Format format, DType source, bool packed,
     scales = k.pointer("column_scales", DType::f32);
   }
   const Val plane = k.arg("plane", DType::u32);  // vectors between the planes
-  const Val ldb = k.arg("ldb", DType::u32);      // packed: k blocks of a column; rows: row stride / 8
+  const Val ldb = k.arg("ldb", DType::u32);  // packed: k blocks of a column; rows: row stride / 8
   const int planes = f32 ? 2 : 1;
   std::vector<TileRef> tiles;
-  for (int p = 0; p < planes; p++) tiles.push_back(k.tile(fmt::format("plane{}", p), rows, columns, DType::f16));
+  for (int p = 0; p < planes; p++)
+    tiles.push_back(k.tile(fmt::format("plane{}", p), rows, columns, DType::f16));
   const Val n0 = k.workgroup_id(0) * columns, k0 = k.workgroup_id(1) * rows;
   const Val lane = k.group_lane();
   for (uint32_t i = 0; i < rows * columns / 2 / lanes; i++) {
-    const Val pair = lane + i * lanes, row = pair / (columns / 2), column = pair % (columns / 2) * 2;
+    const Val pair = lane + i * lanes, row = pair / (columns / 2),
+              column = pair % (columns / 2) * 2;
     std::vector<Val> value[2];
     for (uint32_t j = 0; j < 2; j++) {
       Val x = from.at(k, k0 + row, n0 + column + j);
@@ -72,14 +74,16 @@ Kernel pack_operand(ContractParams::Format format, DType source, bool packed,
         value[0].push_back(cast(x, DType::f16));
       }
     }
-    for (int p = 0; p < planes; p++) tiles[static_cast<size_t>(p)].store(row, column, vector({value[p][0], value[p][1]}));
+    for (int p = 0; p < planes; p++)
+      tiles[static_cast<size_t>(p)].store(row, column, vector({value[p][0], value[p][1]}));
   }
   k.barrier();
   for (int p = 0; p < planes; p++) {
     const TileRef& tile = tiles[static_cast<size_t>(p)];
     if (packed) {
       const Val block = k.workgroup_id(0) * ldb + k.workgroup_id(1);
-      const Val m = tile.matrix(MatrixUse::b, static_cast<int>(rows), static_cast<int>(columns), 0, 0);
+      const Val m =
+          tile.matrix(MatrixUse::b, static_cast<int>(rows), static_cast<int>(columns), 0, 0);
       to.store(plane * p + block * lanes + lane, matrix_pack(m, 0));
     } else {
       const Val row = lane / (columns / 8), column = lane % (columns / 8);

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/skeleton_run.h"
+#include "kernels/skeleton_run_test.h"
 
 namespace pumice::kernels {
 namespace {

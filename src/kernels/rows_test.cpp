@@ -6,7 +6,7 @@
 
 #include <bit>
 
-#include "kernels/skeleton_run.h"
+#include "kernels/skeleton_run_test.h"
 
 namespace pumice::kernels {
 namespace {

@@ -2,7 +2,6 @@
 // The ONNX messages around tensors: one function a message, each told its place.
 #include "onnx/reader.h"
 
-
 #include "onnx/fields.h"
 #include "onnx/tensor_reader.h"
 #include "onnx/type_reader.h"

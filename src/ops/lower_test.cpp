@@ -84,7 +84,7 @@ TEST(Lower, AValueOfThePlanIsAConstant) {
   const core::Graph core = lower(graph::infer(model, {{}, {{"n", {5, 7}}}}));
   EXPECT_EQ(core.inputs.size(), 2u);
   std::vector<std::string> read;
-  for (const view::Node* n : view::accesses(core.ops.back().outputs[0].value))
+  for (const view::Node* n : view::accesses(core.ops.front().outputs[0].value))
     read.push_back(core[n->tensor].role == core::Tensor::Role::constant ? "constant" : "input");
   EXPECT_EQ(read, (std::vector<std::string>{"input", "constant"}));
 }

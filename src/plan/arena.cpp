@@ -30,11 +30,10 @@ uint64_t place_arena(std::vector<ArenaItem>& items) {
     }
     item.offset = best_gap == ~uint64_t{0} ? end : best;
     total = std::max(total, item.offset + bytes);
-    placed.insert(std::upper_bound(placed.begin(), placed.end(), i,
-                                   [&](size_t a, size_t b) {
-                                     return items[a].offset < items[b].offset;
-                                   }),
-                  i);
+    placed.insert(
+        std::upper_bound(placed.begin(), placed.end(), i,
+                         [&](size_t a, size_t b) { return items[a].offset < items[b].offset; }),
+        i);
   }
   return total;
 }

@@ -90,15 +90,15 @@ class Planner {
 
   uint64_t bytes_of(const Dim& elements, size_t size, const std::string& what) const {
     const auto most = elements.upper_bound(plan_.bounds);
-    if (!most)
-      fail(ErrorCode::refused, "{}: its size {} has no bound", what, elements.text());
+    if (!most) fail(ErrorCode::refused, "{}: its size {} has no bound", what, elements.text());
     const auto bytes = static_cast<uint64_t>(std::max<int64_t>(*most, 0)) * size;
     return std::max<uint64_t>(bytes, 1);
   }
 
   Place append(Region region, uint64_t bytes) {
     auto& blocks = plan_.bytes[static_cast<size_t>(region)];
-    const bool split = region == Region::weights || region == Region::kept || region == Region::load;
+    const bool split =
+        region == Region::weights || region == Region::kept || region == Region::load;
     if (blocks.empty() || (split && blocks.back() > 0 && blocks.back() + bytes > kMostBlock))
       blocks.push_back(0);
     const Place p{region, static_cast<uint32_t>(blocks.size() - 1), blocks.back(), bytes};
@@ -121,9 +121,10 @@ class Planner {
   }
 
   bool is_maxima(const Tensor& t) const {
-    return std::any_of(plan_.graph.tensors.begin(), plan_.graph.tensors.end(), [&](const Tensor& o) {
-      return o.maxima != TensorId::none && &plan_.graph[o.maxima] == &t;
-    });
+    return std::any_of(plan_.graph.tensors.begin(), plan_.graph.tensors.end(),
+                       [&](const Tensor& o) {
+                         return o.maxima != TensorId::none && &plan_.graph[o.maxima] == &t;
+                       });
   }
 
   void place_tensors() {
@@ -162,9 +163,9 @@ class Planner {
     for (const DimWords& d : plan_.dims)
       if (d.kind == kind && d.dims == dims) return d.first;
     const uint32_t first =
-        plan_.dims.empty() ? 0
-                           : plan_.dims.back().first +
-                                 (plan_.dims.back().kind == DimWords::Kind::value ? 1 : 3);
+        plan_.dims.empty()
+            ? 0
+            : plan_.dims.back().first + (plan_.dims.back().kind == DimWords::Kind::value ? 1 : 3);
     plan_.dims.push_back({kind, dims, first});
     return first;
   }

@@ -58,8 +58,8 @@ using Symbols = std::map<std::string, int64_t>;
 struct Plan {
   core::Graph graph;
   std::vector<select::Step> steps;
-  std::vector<Place> tensors;               // by TensorId
-  std::vector<std::vector<Place>> buffers;  // of each step's recipe
+  std::vector<Place> tensors;                         // by TensorId
+  std::vector<std::vector<Place>> buffers;            // of each step's recipe
   std::array<std::vector<uint64_t>, kRegions> bytes;  // of each region's blocks
   std::vector<DimWords> dims;
   std::vector<Command> load, run;

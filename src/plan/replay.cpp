@@ -121,8 +121,7 @@ void Replay::upload() {
     const Place& p = plan_.tensors[i];
     if (t.role != Tensor::Role::constant || t.same_as != TensorId::none) continue;
     if (p.region == Region::none) continue;
-    if (t.data.bytes == nullptr)
-      fail(ErrorCode::io, "constant {}: its data is missing", t.name);
+    if (t.data.bytes == nullptr) fail(ErrorCode::io, "constant {}: its data is missing", t.name);
     CHECK(t.data.size <= p.bytes, "constant {} has {} bytes, wanted {}", t.name, t.data.size,
           p.bytes);
     uploader.upload(regions_[static_cast<size_t>(p.region)][p.block], p.offset, t.data.bytes,
@@ -162,15 +161,13 @@ runtime::Dispatch Replay::dispatch(const Launch& launch) const {
   const kernels::Recipe& recipe = plan_.steps[launch.step].recipe;
   runtime::Dispatch d;
   d.kernel = kernel_of_(recipe);
-  d.arguments =
-      argument_block(plan_, launch.step, [this](const Place& p) { return address(p); });
+  d.arguments = argument_block(plan_, launch.step, [this](const Place& p) { return address(p); });
   if (launch.grid != ~0u) {
     d.indirect = regions_[static_cast<size_t>(Region::dims)][0];
     d.indirect_offset = uint64_t{launch.grid} * 4;
     return d;
   }
-  for (size_t i = 0; i < 3; i++)
-    d.groups[i] = static_cast<uint32_t>(recipe.launch.grid[i].value());
+  for (size_t i = 0; i < 3; i++) d.groups[i] = static_cast<uint32_t>(recipe.launch.grid[i].value());
   return d;
 }
 
@@ -214,8 +211,7 @@ void* Replay::input(TensorId tensor) {
 }
 
 const void* Replay::output(TensorId tensor) const {
-  return static_cast<const std::byte*>(device_.mapped(staged_output_)) +
-         plan_.place(tensor).offset;
+  return static_cast<const std::byte*>(device_.mapped(staged_output_)) + plan_.place(tensor).offset;
 }
 
 void Replay::write_dims(const Symbols& symbols) {

@@ -21,8 +21,8 @@ struct LaunchTime {
 
 class Replay {
  public:
-  /// Allocates, uploads the constants and runs what the plan does once. The plan, the device and the
-  /// kernels outlive it.
+  /// Allocates, uploads the constants and runs what the plan does once. The plan, the device and
+  /// the kernels outlive it.
   Replay(runtime::Device& device, const Plan& plan, KernelOf kernel_of);
   ~Replay();
   Replay(const Replay&) = delete;
@@ -51,7 +51,8 @@ class Replay {
   void clear(std::vector<runtime::Command>& commands, Region region) const;
   uint64_t address(const Place& place) const;
   runtime::Dispatch dispatch(const Launch& launch) const;
-  void add_launches(const std::vector<Command>& from, bool timed, std::vector<runtime::Command>& to) const;
+  void add_launches(const std::vector<Command>& from, bool timed,
+                    std::vector<runtime::Command>& to) const;
   runtime::Recording record(bool timed) const;
   void write_dims(const Symbols& symbols);
   void replay(runtime::Recording recording, const Symbols& symbols);

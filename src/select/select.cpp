@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "core/index.h"
 #include "core/layout.h"
 #include "kernels/contract_plain.h"
 #include "kernels/map.h"
@@ -61,19 +62,30 @@ void Selector::add(const core::Op& op, kernels::Recipe recipe, double flops) {
   add(std::move(s));
 }
 
-void Selector::add(Step step) {
-  step.once = std::all_of(step.reads.begin(), step.reads.end(), [&](TensorId t) {
-    const TensorId own = core::owner(graph_, t);
-    return graph_[own].role == core::Tensor::Role::constant || made_once_.count(own) != 0;
-  });
-  for (const TensorId t : step.writes)
-    if (graph_[t].role == core::Tensor::Role::output) step.once = false;
-  for (const TensorId t : step.writes) {
-    if (step.once)
-      made_once_.insert(t);
-    else
-      CHECK(made_once_.count(t) == 0, "{}: {} is partly made at load", step.name, graph_[t].name);
+// Tensors of which an operator makes a part from what a run is given.
+void Selector::find_varying() {
+  for (const TensorId t : graph_.inputs) varying_.insert(t);
+  for (const TensorId t : graph_.outputs) varying_.insert(t);
+  for (const core::Op& op : graph_.ops) {
+    bool varies = false;
+    for (const View* v : core::all_views(op))
+      for (const view::Node* n : view::accesses(*v)) varies |= is_varying(n->tensor);
+    for (const core::Output& o : op.outputs) varies |= is_varying(o.tensor);
+    if (varies)
+      for (const core::Output& o : op.outputs) varying_.insert(o.tensor);
   }
+}
+
+bool Selector::is_varying(TensorId t) const {
+  const TensorId own = core::owner(graph_, t);
+  return varying_.count(own) != 0 || graph_[own].role == core::Tensor::Role::state;
+}
+
+void Selector::add(Step step) {
+  const auto varies = [this](TensorId t) { return is_varying(t); };
+  step.once = std::none_of(step.reads.begin(), step.reads.end(), varies) &&
+              std::none_of(step.writes.begin(), step.writes.end(), varies);
+  if (!step.once) varying_.insert(step.writes.begin(), step.writes.end());
   steps_.push_back(std::move(step));
 }
 
@@ -127,12 +139,12 @@ void Selector::operator()(const core::Op& op, const core::Attention&) {
 }
 
 std::vector<Step> Selector::run() {
+  find_varying();
   // Tensors are added on the way, operators are not.
   for (size_t i = 0; i < graph_.ops.size(); i++) {
     const core::Op op = graph_.ops[i];
-    if (std::any_of(op.outputs.begin(), op.outputs.end(), [&](const core::Output& o) {
-          return !product(o.value.dims).is(0);
-        }))
+    if (std::any_of(op.outputs.begin(), op.outputs.end(),
+                    [&](const core::Output& o) { return !product(o.value.dims).is(0); }))
       std::visit([&](const auto& work) { (*this)(op, work); }, op.work);
   }
   return std::move(steps_);

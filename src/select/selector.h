@@ -29,12 +29,14 @@ class Selector {
   /// A step that reads and writes what the operator does.
   void add(const core::Op& op, kernels::Recipe recipe, double flops);
   void add(Step step);
+  void find_varying();
+  bool is_varying(core::TensorId tensor) const;
 
   core::Graph& graph_;
   const DeviceTraits& traits_;
   const Options options_;
   std::vector<Step> steps_;
-  std::set<core::TensorId> made_once_;
+  std::set<core::TensorId> varying_;  // that runs write
 };
 
 /// Elements; 0 where a dim is open.

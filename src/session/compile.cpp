@@ -61,8 +61,8 @@ void Kernels::load(const std::vector<const kernels::Recipe*>& recipes) {
       }
     }
   };
-  const size_t count =
-      std::min<size_t>(std::max(1u, std::min(16u, std::thread::hardware_concurrency())), work.size());
+  const size_t count = std::min<size_t>(
+      std::max(1u, std::min(16u, std::thread::hardware_concurrency())), work.size());
   std::vector<std::thread> threads;
   for (size_t i = 1; i < count; i++) threads.emplace_back(worker);
   worker();

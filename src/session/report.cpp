@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/check.h"
 #include "emit/spirv/emit.h"
@@ -56,13 +57,17 @@ Json inspect_json(const Program& program, const plan::Plan* plan, const Kernels*
     for (const uint64_t b : plan->bytes[r]) bytes += b;
     if (bytes > 0) j["memory"][std::string(plan::name(static_cast<plan::Region>(r)))] = bytes;
   }
+  std::set<std::string> recipes;
+  for (const select::Step& s : plan->steps)
+    if (!s.once) recipes.insert(s.recipe.family + " " + s.recipe.key);
+  j["kernel_count"] = recipes.size();
+  if (kernels == nullptr) return j;
   for (const Kernels::Loaded& k : kernels->list())
     j["kernels"].push_back({{"name", k.name},
                             {"registers", k.stats.registers},
                             {"spill_bytes", k.stats.spill_bytes},
                             {"code_bytes", k.stats.code_bytes},
                             {"shared_bytes", k.stats.shared_bytes}});
-  j["kernel_count"] = kernels->list().size();
   return j;
 }
 
@@ -139,16 +144,12 @@ std::string inspect_text(const Program& program, const plan::Plan* plan, const K
   return format == Format::json ? j.dump(2) + "\n" : as_text(j);
 }
 
-std::string dump_text(const Program& program, const plan::Plan& plan,
-                      const runtime::Device& device, Stage stage) {
-  switch (stage) {
-    case Stage::graph: return graph_text(program.typed);
-    case Stage::core: return core::text(plan.graph);
-    case Stage::plan: return plan::text(plan);
-    case Stage::kernels: return kernels_text(plan, device, false);
-    case Stage::spirv: return kernels_text(plan, device, true);
-  }
-  return "";
+std::string dump_text(const Program& program, const runtime::Device& device, Stage stage) {
+  if (stage == Stage::graph) return graph_text(program.typed);
+  if (stage == Stage::core) return core::text(lower(program));
+  const plan::Plan plan = make_plan(program, device.traits());
+  if (stage == Stage::plan) return plan::text(plan);
+  return kernels_text(plan, device, stage == Stage::spirv);
 }
 
 std::string profile_text(const plan::Plan& plan, const std::vector<plan::LaunchTime>& times,

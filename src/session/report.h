@@ -12,11 +12,11 @@
 
 namespace pumice::session {
 
-/// Plan, kernels and device: null where the model was only looked at.
+/// Plan, kernels and device: null where the model was not planned, or not loaded.
 std::string inspect_text(const Program& program, const plan::Plan* plan, const Kernels* kernels,
                          const runtime::Device* device, Format format);
-std::string dump_text(const Program& program, const plan::Plan& plan,
-                      const runtime::Device& device, Stage stage);
+/// Throws Error(refused) for all stages but the graph where the model is not served.
+std::string dump_text(const Program& program, const runtime::Device& device, Stage stage);
 std::string profile_text(const plan::Plan& plan, const std::vector<plan::LaunchTime>& times,
                          Format format);
 

@@ -142,14 +142,16 @@ Session Session::load(const std::filesystem::path& path, const LoadOptions& opti
                       std::optional<Device> device) {
   Program program = session::analyse(onnx::read_file(path), options);
   graph::require_served(program.typed);
-  return Session(std::make_unique<State>(device_for(options, std::move(device)), std::move(program)));
+  return Session(
+      std::make_unique<State>(device_for(options, std::move(device)), std::move(program)));
 }
 
 Session Session::load(std::span<const std::byte> bytes, const LoadOptions& options,
                       std::optional<Device> device, const std::filesystem::path& folder) {
   Program program = session::analyse(onnx::read_bytes(bytes, folder), options);
   graph::require_served(program.typed);
-  return Session(std::make_unique<State>(device_for(options, std::move(device)), std::move(program)));
+  return Session(
+      std::make_unique<State>(device_for(options, std::move(device)), std::move(program)));
 }
 
 const std::vector<ValueInfo>& Session::inputs() const { return state_->inputs; }
@@ -181,19 +183,26 @@ std::string Session::inspect(Format format) const {
                                &state_->device.handle(), format);
 }
 
-std::string Session::dump(Stage stage) const {
-  return session::dump_text(state_->program, state_->plan, state_->device.handle(), stage);
-}
-
 std::string Session::profile(Format format) const {
   return session::profile_text(state_->plan, state_->times, format);
 }
 
-Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format) {
+Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format,
+                   std::optional<Device> device) {
   const Program program =
       session::analyse(onnx::read_file(path, onnx::Weights::absent_allowed), options);
-  return {program.typed.refusals.empty(),
-          session::inspect_text(program, nullptr, nullptr, nullptr, format)};
+  const bool served = program.typed.refusals.empty();
+  if (!served || !device)
+    return {served, session::inspect_text(program, nullptr, nullptr, nullptr, format)};
+  const plan::Plan plan = session::make_plan(program, device->handle().traits());
+  return {served, session::inspect_text(program, &plan, nullptr, &device->handle(), format)};
+}
+
+std::string dump(const std::filesystem::path& path, const LoadOptions& options, Stage stage,
+                 const Device& device) {
+  const Program program =
+      session::analyse(onnx::read_file(path, onnx::Weights::absent_allowed), options);
+  return session::dump_text(program, device.handle(), stage);
 }
 
 }  // namespace pumice

@@ -241,6 +241,9 @@ View gather(const View& x, size_t axis, const View& indices) {
   Dims dims(x.dims.begin(), x.dims.begin() + static_cast<ptrdiff_t>(axis));
   dims.insert(dims.end(), indices.dims.begin(), indices.dims.end());
   dims.insert(dims.end(), x.dims.begin() + static_cast<ptrdiff_t>(axis) + 1, x.dims.end());
+  if (x.dims[axis].is(0) && !product(dims).is(0))
+    fail(ErrorCode::bad_argument, "elements of an empty axis are gathered: shape {}, axis {}",
+         text(x.dims), axis);
   std::vector<Affine> index_axes;
   for (size_t i = 0; i < indices.rank(); i++) index_axes.push_back(Affine::axis(axis + i));
   std::vector<AxisSource> map(x.rank());

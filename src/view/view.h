@@ -111,7 +111,8 @@ View pad(const View& x, std::span<const Dim> before, const Dims& dims, uint64_t 
 /// Splits axes, drops and adds axes of extent 1; none where axes would be merged that do not lie
 /// one behind the other (see core::Builder::reshape, which then stores).
 std::optional<View> reshape(const View& x, const Dims& dims);
-/// Axis `axis` replaced by the axes of `indices`: x[..., indices[...], ...].
+/// Axis `axis` replaced by the axes of `indices`: x[..., indices[...], ...]. Throws
+/// Error(bad_argument) where the axis is empty and the result is not.
 View gather(const View& x, size_t axis, const View& indices);
 /// General: each axis of x is read at an affine form of the new axes. With `guarded` forms may lie
 /// outside (then `fill_bits`). Result nodes stay as they are: they have no index of their own, so

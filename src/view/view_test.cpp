@@ -325,6 +325,10 @@ TEST(View, Errors) {
               reshape(x, {4, 2}).has_value();
             }),
             "shape [2, 3] cannot be reshaped to [4, 2]");
+  const View empty = access(kX, DType::f32, {0, 3});
+  EXPECT_EQ(message_of([&] { gather(empty, 0, access(kI, DType::i64, {4})); }),
+            "elements of an empty axis are gathered: shape [0, 3], axis 0");
+  EXPECT_EQ(text(gather(empty, 0, access(kI, DType::i64, {0})).dims), "[0, 3]");
 }
 
 // Every function for every type that it serves can be computed on the host; f32 results are near

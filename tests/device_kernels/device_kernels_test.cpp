@@ -259,7 +259,7 @@ TEST(DeviceKernels, EqualTheInterpreterBitForBit) {
   if (traits.software)
     traits.numerics.fused_fma_f32 = traits.numerics.fused_fma_f16 = false;
   else
-    traits.numerics.exact_sqrt_f32 = false;
+    traits.numerics.exact_sqrt_f32 = traits.numerics.exact_sqrt_f16 = false;
   const auto cases = spirv::test_kernels(traits);
   ASSERT_GT(cases.size(), 80u);
   size_t pointers = 0;

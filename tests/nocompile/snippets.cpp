@@ -53,7 +53,7 @@ void snippets(Builder& k, Ptr p, Ptr q, TileRef tile, Var var, Val i, Val j, Val
   Val chosen = select(condition, 1, i);
 #endif
 
-  // Only a var can be set, and a Val is never a number that nobody gave a type.
+    // Only a var can be set, and a Val is never a number that nobody gave a type.
 #if WRONG == 15
   i = 5;
 #elif WRONG == 16

@@ -210,14 +210,14 @@ class Fuser {
   void into_readers(size_t i) {
     const TensorId tensor = op(i).outputs[0].tensor;
     const Output out = op(i).outputs[0];
-    if (index_.is_shared(tensor) || !is_whole(tensor) ||
-        !is_identity_place(out, out.value.dims))
+    if (index_.is_shared(tensor) || !is_whole(tensor) || !is_identity_place(out, out.value.dims))
       return;
     const std::set<size_t> readers = index_.readers(tensor);
     if (readers.empty()) return;
     const double size = static_cast<double>(size_of(out.value.type()));
     double leaf_bytes = 0;
-    for (const Node* n : view::accesses(out.value)) leaf_bytes += static_cast<double>(size_of(n->type));
+    for (const Node* n : view::accesses(out.value))
+      leaf_bytes += static_cast<double>(size_of(n->type));
     const double work = view::cost(out.value) * kInstructionBytes;
     double stored = elements(out.value.dims) * (work + leaf_bytes + size) + kLaunchBytes, again = 0;
     std::vector<std::vector<View>> fresh;
@@ -229,8 +229,8 @@ class Fuser {
       if (!views) return;
       fresh.push_back(std::move(*views));
     }
-    const bool moves = out.value.root->kind == Node::Kind::access ||
-                       out.value.root->kind == Node::Kind::number;
+    const bool moves =
+        out.value.root->kind == Node::Kind::access || out.value.root->kind == Node::Kind::number;
     if (again > stored && !moves) return;
     size_t next = 0;
     for (const size_t r : readers) {
@@ -257,7 +257,8 @@ class Fuser {
   }
 
   // The reader's views with the tensor's element in place of reading it; none if it cannot be.
-  std::optional<std::vector<View>> with(const Op& reader, TensorId tensor, const View& value) const {
+  std::optional<std::vector<View>> with(const Op& reader, TensorId tensor,
+                                        const View& value) const {
     const std::vector<const View*> operands = inputs(reader);
     const bool moves_only = std::holds_alternative<Contract>(reader.work) ||
                             std::holds_alternative<Attention>(reader.work);

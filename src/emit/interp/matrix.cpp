@@ -9,7 +9,10 @@
 #include <numeric>
 #include <random>
 
+#include <type_traits>
+#include <vector>
 #include "base/check.h"
+
 #include "emit/interp/machine.h"
 
 namespace pumice::interp {
@@ -166,14 +169,20 @@ void Machine::matrix_math(const Step& s, const Mask& mask) {
 
 namespace {
 
-// c += a * b, the products of one k after another.
+// c += a * b. Matrix units add the products of one instruction with more bits than they keep: f32
+// sums are taken in double and rounded once.
 template <typename T>
 void multiply(const T* a, const T* b, T* c, uint32_t m, uint32_t n, uint32_t k) {
-  for (uint32_t i = 0; i < m; i++)
+  using Sum = std::conditional_t<std::is_same_v<T, float>, double, T>;
+  std::vector<Sum> row(n);
+  for (uint32_t i = 0; i < m; i++) {
+    for (uint32_t j = 0; j < n; j++) row[j] = c[i * n + j];
     for (uint32_t x = 0; x < k; x++) {
-      const T factor = a[i * k + x];
-      for (uint32_t j = 0; j < n; j++) c[i * n + j] = c[i * n + j] + factor * b[x * n + j];
+      const Sum factor = a[i * k + x];
+      for (uint32_t j = 0; j < n; j++) row[j] = row[j] + factor * b[x * n + j];
     }
+    for (uint32_t j = 0; j < n; j++) c[i * n + j] = static_cast<T>(row[j]);
+  }
 }
 
 }  // namespace

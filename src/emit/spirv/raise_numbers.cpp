@@ -182,7 +182,14 @@ Raiser::Id Raiser::remainder(Id a, Id b) {
   const Id by_zero = w_.eq(b, zero);
   // a rem 1 is what a rem -1 is: 0.
   const Id unsafe = sign ? w_.bit_or(by_zero, w_.eq(b, w_.constant(t, ones))) : by_zero;
-  const Id r = w_.make(Op::rem, t, {a, w_.select(unsafe, one, b)});
+  const Id safe = w_.select(unsafe, one, b);
+  // Narrow remainders come out wrong on a driver (NVIDIA 580, signed bytes): in 32 bits.
+  const bool narrow = size_of(t.elem) < 4;
+  const DType wide = sign ? DType::i32 : DType::u32;
+  const Id r =
+      narrow ? w_.cast(w_.make(Op::rem, w_.like(a, wide), {w_.cast(a, wide), w_.cast(safe, wide)}),
+                       t.elem)
+             : w_.make(Op::rem, t, {a, safe});
   return w_.select(by_zero, a, r);
 }
 

@@ -6,6 +6,7 @@
 
 #include <cmath>
 #include <cstring>
+#include <ctime>
 #include <map>
 #include <random>
 #include <string>
@@ -166,14 +167,17 @@ class TestWorld {
       grid[i] = std::min(grid[i], most_groups);
       if (grid[i] == 0) return;
     }
+    const std::clock_t start = std::clock();
     const interp::Report report = interpreter.run(memory, grid, block, options);
+    cpu_seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     lane_instructions = report.lane_instructions;
     for (const interp::FindingText& f : report.findings)
       ADD_FAILURE() << f.location << ": " << f.text << " (" << f.count << " times)\n" << recipe.key;
     for (const auto& buffer : buffers)
       for (const uint32_t w : buffer) ASSERT_EQ(w, 0u) << "a buffer is not zero after the launch";
   }
-  uint64_t lane_instructions = 0;
+  uint64_t lane_instructions = 0;  // of the last run
+  double cpu_seconds = 0;
 
  private:
   void add(DType type, const Dims& dims, bool initialised) {
