@@ -146,7 +146,9 @@ class Splitter {
     };
     const auto scaled = [&] { return e.scale ? join(Function::mul, *e.scale, c) : c; };
     switch (f) {
-      case Function::add: e.bias = e.bias ? join(Function::add, *e.bias, scaled()) : scaled(); break;
+      case Function::add:
+        e.bias = e.bias ? join(Function::add, *e.bias, scaled()) : scaled();
+        break;
       case Function::sub:
         if (!left) return false;
         e.bias = e.bias ? join(Function::sub, *e.bias, scaled())
@@ -214,7 +216,8 @@ View joined(const Epilogue& e, const View& x) {
   // NaN stays NaN.
   const auto limit = [&](double number, bool below) {
     const View c = view::number(y.type(), number, y.dims);
-    const View outside = below ? view::apply(Function::lt, {y, c}) : view::apply(Function::lt, {c, y});
+    const View outside =
+        below ? view::apply(Function::lt, {y, c}) : view::apply(Function::lt, {c, y});
     y = view::apply(Function::select, {outside, c, y});
   };
   if (e.low > -kInf && e.high < kInf) {

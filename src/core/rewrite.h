@@ -30,8 +30,8 @@ class Rewriter {
     };
     for (view::AxisIndex& a : fresh.axes) renew(a.gathered);
     for (view::NodeRef& o : fresh.operands) renew(o);
-    view::NodeRef out = replace_(
-        changed ? std::make_shared<const view::Node>(std::move(fresh)) : node);
+    view::NodeRef out =
+        replace_(changed ? std::make_shared<const view::Node>(std::move(fresh)) : node);
     done_.emplace(node.get(), std::pair{node, out});
     return out;
   }

@@ -120,8 +120,7 @@ class Finder {
     if (!is_result(softmax) || rank < 2 || rank > 4) return;
     Attention attention;
     const View scores = without_factor(resolved(rows.input), attention.scale);
-    if (scores.root->kind != Node::Kind::access ||
-        !view::is_identity(scores, scores.root->tensor))
+    if (scores.root->kind != Node::Kind::access || !view::is_identity(scores, scores.root->tensor))
       return;
     const Op* first = maker(scores.root->tensor);
     const auto* products = first == nullptr ? nullptr : std::get_if<Contract>(&first->work);

@@ -145,7 +145,9 @@ class Fuser {
     if (!accepts(op(p), only)) return;
     auto joined = join(op(i), op(p), *which, axes);
     const bool moves = joined && joined->value.root->kind == Node::Kind::result;
-    if (!joined || (std::holds_alternative<Attention>(op(p).work) && !moves) || !fits(op(p), *joined, only ? std::optional(*which) : std::nullopt)) return;
+    if (!joined || (std::holds_alternative<Attention>(op(p).work) && !moves) ||
+        !fits(op(p), *joined, only ? std::optional(*which) : std::nullopt))
+      return;
     drop(i);
     change(p, [&](Op& producer) {
       if (only)

@@ -131,9 +131,9 @@ class LayoutPass {
     int64_t stride = 1, dilation = 1, pad = 0, taps = 1, positions = 1;
   };
   struct Image {
-    size_t channel_axis = 0;          // of the tensor
-    int64_t channels = 0;             // that are there
-    std::vector<Window> windows;      // outermost first
+    size_t channel_axis = 0;      // of the tensor
+    int64_t channels = 0;         // that are there
+    std::vector<Window> windows;  // outermost first
   };
 
   // The image that a convolution reads, where all of its sizes are known.
