@@ -33,6 +33,8 @@ class Uses {
   std::unordered_map<const Node*, bool> holds_;
 };
 
+constexpr double kInf = std::numeric_limits<double>::infinity();
+
 class Splitter {
  public:
   Splitter(const View& value, const std::vector<bool>& columns)
@@ -97,17 +99,18 @@ class Splitter {
   // What the chain from `first` on is, if each step is a single operand's.
   std::optional<Epilogue> match(const std::vector<NodeRef>& chain, size_t first) const {
     Epilogue e;
-    // Steps from the outside in; each may come once, in this order.
-    enum { kClip, kResidual, kGelu, kBias, kScale, kDone } stage = kClip;
+    // Steps from the outside in, in this order; the linear ones add up to one scale and bias.
+    enum { kClip, kResidual, kGelu, kLinear } stage = kClip;
     for (size_t i = first; i < chain.size(); i++) {
       const Node& n = *chain[i];
       if (n.kind == Node::Kind::result) return e;
       if (i + 1 >= chain.size()) return std::nullopt;
       const NodeRef& inner = chain[i + 1];
       if (const auto limits = clip_of(n, inner)) {
-        if (stage > kClip) return std::nullopt;
-        e.low = std::max(e.low, limits->first);
-        e.high = std::min(e.high, limits->second);
+        // A limit inside another one need not be one of both.
+        if (stage > kClip || e.low > -kInf || e.high < kInf) return std::nullopt;
+        e.low = limits->first;
+        e.high = limits->second;
         continue;
       }
       if (n.kind != Node::Kind::apply) return std::nullopt;
@@ -120,17 +123,15 @@ class Splitter {
       if (n.operands.size() != 2) return std::nullopt;
       const bool left = n.operands[0] == inner, right = n.operands[1] == inner;
       if (left == right) return std::nullopt;
-      const NodeRef& other = n.operands[left ? 1 : 0];
-      if (uses_.holds_result(other)) return std::nullopt;
-      if (n.function == Function::add && is_column(other) && stage < kBias) {
-        e.bias = View{other, value_.dims};
-        stage = kBias;
-      } else if (n.function == Function::add && stage < kResidual) {
-        e.residual = View{other, value_.dims};
-        stage = kResidual;
-      } else if (n.function == Function::mul && is_column(other) && stage < kScale) {
-        e.scale = View{other, value_.dims};
-        stage = kScale;
+      const View other{n.operands[left ? 1 : 0], value_.dims};
+      if (uses_.holds_result(other.root)) return std::nullopt;
+      if (is_column(other.root)) {
+        if (!linear(n.function, left, other, e)) return std::nullopt;
+        stage = kLinear;
+      } else if (n.function == Function::add && !e.residual &&
+                 (stage < kGelu || (stage == kLinear && !e.gelu && !e.scale))) {
+        e.residual = other;
+        if (stage < kResidual) stage = kResidual;
       } else {
         return std::nullopt;
       }
@@ -138,9 +139,33 @@ class Splitter {
     return std::nullopt;
   }
 
+  // Puts one step more inside of scale * x + bias.
+  static bool linear(Function f, bool left, const View& c, Epilogue& e) {
+    const auto join = [](Function g, const View& x, const View& y) {
+      return view::apply(g, {x, y});
+    };
+    const auto scaled = [&] { return e.scale ? join(Function::mul, *e.scale, c) : c; };
+    switch (f) {
+      case Function::add:
+        e.bias = e.bias ? join(Function::add, *e.bias, scaled()) : scaled();
+        break;
+      case Function::sub:
+        if (!left) return false;
+        e.bias = e.bias ? join(Function::sub, *e.bias, scaled())
+                        : view::apply(Function::neg, {scaled()});
+        break;
+      case Function::mul: e.scale = scaled(); break;
+      case Function::div:
+        if (!left) return false;
+        e.scale = join(Function::div, e.scale ? *e.scale : view::number(c.type(), 1, c.dims), c);
+        break;
+      default: return false;
+    }
+    return true;
+  }
+
   // [low, high] if n limits `inner` by numbers: clip, or a choice as Relu makes it.
   static std::optional<std::pair<double, double>> clip_of(const Node& n, const NodeRef& inner) {
-    constexpr double kInf = std::numeric_limits<double>::infinity();
     if (n.kind != Node::Kind::apply || !is_float(n.type)) return std::nullopt;
     if (n.function == Function::clip && n.operands[0] == inner) {
       const auto low = number_of(*n.operands[1]), high = number_of(*n.operands[2]);
@@ -181,6 +206,29 @@ class Splitter {
 };
 
 }  // namespace
+
+View joined(const Epilogue& e, const View& x) {
+  View y = x;
+  if (e.scale) y = view::apply(Function::mul, {y, *e.scale});
+  if (e.bias) y = view::apply(Function::add, {y, *e.bias});
+  if (e.gelu) y = view::apply(Function::gelu, {y});
+  if (e.residual) y = view::apply(Function::add, {y, *e.residual});
+  // NaN stays NaN.
+  const auto limit = [&](double number, bool below) {
+    const View c = view::number(y.type(), number, y.dims);
+    const View outside =
+        below ? view::apply(Function::lt, {y, c}) : view::apply(Function::lt, {c, y});
+    y = view::apply(Function::select, {outside, c, y});
+  };
+  if (e.low > -kInf && e.high < kInf) {
+    y = view::apply(Function::clip, {y, view::number(y.type(), e.low, y.dims),
+                                     view::number(y.type(), e.high, y.dims)});
+  } else {
+    if (e.low > -kInf) limit(e.low, true);
+    if (e.high < kInf) limit(e.high, false);
+  }
+  return y;
+}
 
 SplitEpilogue split_epilogue(const View& value, const std::vector<bool>& columns) {
   return Splitter(value, columns).run();

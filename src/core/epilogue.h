@@ -28,5 +28,7 @@ struct SplitEpilogue {
   bool whole() const { return rest.root->kind == view::Node::Kind::result; }
 };
 SplitEpilogue split_epilogue(const View& value, const std::vector<bool>& columns);
+/// The epilogue as a view of x.
+View joined(const Epilogue& epilogue, const View& x);
 
 }  // namespace pumice::core

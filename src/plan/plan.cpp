@@ -43,7 +43,7 @@ class Planner {
  private:
   struct Use {
     bool constant = false, read_by_load = false, read_by_run = false, written_by_load = false,
-         written_by_run = false;
+         written_by_run = false, cleared = false;
     uint32_t first = ~0u, last = 0;  // epochs of the run
   };
 
@@ -58,6 +58,7 @@ class Planner {
         (s.once ? uses_[own(t)].read_by_load : uses_[own(t)].read_by_run) = true;
       for (const TensorId t : s.writes)
         (s.once ? uses_[own(t)].written_by_load : uses_[own(t)].written_by_run) = true;
+      for (const TensorId t : s.cleared) uses_[own(t)].cleared = true;
     }
   }
 
@@ -117,14 +118,7 @@ class Planner {
     }
     if (u.written_by_load) return u.read_by_run ? Region::kept : Region::load;
     if (!u.written_by_run) return Region::none;
-    return is_maxima(t) ? Region::cleared : Region::arena;
-  }
-
-  bool is_maxima(const Tensor& t) const {
-    return std::any_of(plan_.graph.tensors.begin(), plan_.graph.tensors.end(),
-                       [&](const Tensor& o) {
-                         return o.maxima != TensorId::none && &plan_.graph[o.maxima] == &t;
-                       });
+    return u.cleared ? Region::cleared : Region::arena;
   }
 
   void place_tensors() {

@@ -39,7 +39,9 @@ std::vector<uint8_t> argument_block(const Plan& plan, uint32_t step,
   using Kind = ArgumentValue::Kind;
   for (const ArgumentValue& a : plan.steps[step].recipe.launch.arguments) {
     switch (a.kind) {
-      case Kind::tensor: append(block, address(plan.place(a.tensor))); break;
+      case Kind::tensor:  // `dim`: bytes from its first element
+        append(block, address(plan.place(a.tensor)) + static_cast<uint64_t>(a.dim.value()));
+        break;
       case Kind::buffer: append(block, address(plan.buffers[step].at(a.number))); break;
       case Kind::dims: append(block, address(kDims)); break;
       case Kind::word: append(block, static_cast<uint32_t>(a.dim.value())); break;

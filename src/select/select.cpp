@@ -16,6 +16,7 @@ namespace pumice::select {
 
 using core::TensorId;
 using kernels::Store;
+using view::Affine;
 using view::View;
 
 std::string_view name(Precision precision) {
@@ -89,6 +90,42 @@ void Selector::add(Step step) {
   steps_.push_back(std::move(step));
 }
 
+TensorId Selector::add_tensor(const std::string& name, DType type, const Dims& dims) {
+  core::Tensor t;
+  t.name = name;
+  t.type = type;
+  t.dims = dims;
+  graph_.tensors.push_back(std::move(t));
+  return static_cast<TensorId>(graph_.tensors.size() - 1);
+}
+
+TensorId Selector::add_constant(const std::string& name, float number, int64_t count) {
+  const auto bytes = std::make_shared<std::vector<float>>(static_cast<size_t>(count), number);
+  const TensorId id = add_tensor(name, DType::f32, {count});
+  graph_[id].role = core::Tensor::Role::constant;
+  graph_[id].data = {bytes->data(), bytes->size() * 4, bytes};
+  return id;
+}
+
+TensorId Selector::zeros(int64_t count) {
+  constexpr int64_t kCount = 16384;
+  if (zeros_ == TensorId::none || graph_[zeros_].dims[0].value() < count)
+    zeros_ = add_constant("zeros", 0, std::max(count, kCount));
+  return zeros_;
+}
+
+TensorId Selector::store(const std::string& name, const View& value) {
+  const TensorId id = add_tensor(name, value.type(), value.dims);
+  std::vector<Affine> place;
+  for (size_t i = 0; i < value.rank(); i++) place.push_back(Affine::axis(i));
+  core::Op op;
+  op.name = name;
+  op.work = core::Map{value.dims};
+  op.outputs.push_back({value, id, std::move(place)});
+  (*this)(op, std::get<core::Map>(op.work));
+  return id;
+}
+
 double count(const Dims& dims) {
   double n = 1;
   for (const Dim& d : dims) n *= d.known() ? static_cast<double>(d.value()) : 0;
@@ -124,28 +161,49 @@ void Selector::operator()(const core::Op& op, const core::Rows& r) {
   task.row = r.row;
   task.epsilon = r.epsilon;
   task.stores = stores(op);
+  if (const auto it = rows_maxima_.find(current_); it != rows_maxima_.end()) {
+    Affine address;
+    Dim step = 1;
+    for (size_t i = r.axes.size(); i-- > 0;) {
+      address = address + Affine::axis(i, step);
+      step = step * r.axes[i];
+    }
+    task.maxima = {it->second, address};
+  }
   add(op, kernels::rows(task, kernels::rows_params(traits_)), 8 * count(r.input.dims));
+  if (task.maxima) {
+    steps_.back().writes.push_back(task.maxima->tensor);
+    if (!steps_.back().once) varying_.insert(task.maxima->tensor);
+  }
 }
 
 void Selector::operator()(const core::Op& op, const core::Contract& c) {
+  if (const auto& m = matrices_[current_]) {
+    add_matrix(op, c, *m);
+    return;
+  }
   add(op,
       kernels::contract_plain(c.axes, c.reduced, located(c.a), located(c.b), stores(op),
                               kernels::contract_plain_params(traits_)),
       2 * count(c.axes) * count(c.reduced));
 }
 
-void Selector::operator()(const core::Op& op, const core::Attention&) {
-  fail(ErrorCode::refused, "{}: attention is not served yet", op.name);
-}
-
 std::vector<Step> Selector::run() {
   find_varying();
+  // A software device has matrices for tests of the kernels; they are slower there than the plain
+  // loop.
+  if (!traits_.software) plan_matrices();
+  add_reductions(graph_.inputs);
   // Tensors are added on the way, operators are not.
   for (size_t i = 0; i < graph_.ops.size(); i++) {
     const core::Op op = graph_.ops[i];
+    current_ = i;
     if (std::any_of(op.outputs.begin(), op.outputs.end(),
                     [&](const core::Output& o) { return !product(o.value.dims).is(0); }))
       std::visit([&](const auto& work) { (*this)(op, work); }, op.work);
+    std::vector<TensorId> written;
+    for (const core::Output& o : op.outputs) written.push_back(o.tensor);
+    add_reductions(written);
   }
   return std::move(steps_);
 }

@@ -25,9 +25,14 @@ struct Step {
   std::string name;  // of the operator that it comes from
   kernels::Recipe recipe;
   std::vector<core::TensorId> reads, writes;
-  bool once = false;  // reads constants alone: runs when the model is loaded
-  double flops = 0;   // multiply-adds count two; 0 where dims are open
+  std::vector<core::TensorId> cleared;  // those of `writes` that must be zero before it
+  bool once = false;                    // reads constants alone: runs when the model is loaded
+  double flops = 0;                     // multiply-adds count two; 0 where dims are open
 };
+
+/// Is there a kernel for this attention on the device?
+bool serves_attention(const core::Graph& graph, const core::Attention& attention,
+                      const DeviceTraits& traits, const Options& options);
 
 /// Steps in an order in which they can run. May add tensors to the graph (packed operands, sums
 /// that a second kernel finishes). Throws Error(refused) for what no kernel serves on this device.

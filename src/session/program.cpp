@@ -48,15 +48,19 @@ Program analyse(onnx::Model model, const LoadOptions& options) {
   return p;
 }
 
-core::Graph lower(const Program& program) {
+core::Graph lower(const Program& program, const DeviceTraits& traits) {
   graph::require_served(program.typed);
   core::Graph graph = ops::lower(program.typed);
-  core::run_passes(graph);
+  core::PassOptions options;
+  options.serves_attention = [&](const core::Graph& g, const core::Attention& a) {
+    return select::serves_attention(g, a, traits, {program.precision});
+  };
+  core::run_passes(graph, options);
   return graph;
 }
 
 plan::Plan make_plan(const Program& program, const DeviceTraits& traits) {
-  core::Graph graph = lower(program);
+  core::Graph graph = lower(program, traits);
   std::vector<select::Step> steps = select::select(graph, traits, {program.precision});
   return plan::make(std::move(graph), std::move(steps), program.bounds);
 }

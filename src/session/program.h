@@ -24,7 +24,7 @@ struct Program {
 /// Infers the types; refusals stand in `typed`. Throws as graph::infer does.
 Program analyse(onnx::Model model, const LoadOptions& options);
 /// Throws Error(refused) with every offender.
-core::Graph lower(const Program& program);
+core::Graph lower(const Program& program, const DeviceTraits& traits);
 plan::Plan make_plan(const Program& program, const DeviceTraits& traits);
 
 }  // namespace pumice::session

@@ -146,7 +146,7 @@ std::string inspect_text(const Program& program, const plan::Plan* plan, const K
 
 std::string dump_text(const Program& program, const runtime::Device& device, Stage stage) {
   if (stage == Stage::graph) return graph_text(program.typed);
-  if (stage == Stage::core) return core::text(lower(program));
+  if (stage == Stage::core) return core::text(lower(program, device.traits()));
   const plan::Plan plan = make_plan(program, device.traits());
   if (stage == Stage::plan) return plan::text(plan);
   return kernels_text(plan, device, stage == Stage::spirv);

@@ -23,7 +23,7 @@ namespace pumice::view {
 /// One value of an argument block.
 struct ArgumentValue {
   enum class Kind : uint8_t {
-    tensor,   // address of a tensor's first element
+    tensor,   // address of a tensor, `dim` bytes after its first element
     buffer,   // address of buffer `number` that the recipe asks for (scratch, packed operands)
     dims,     // address of the plan's dims block
     word,     // `dim`, known: 32 bits

@@ -66,14 +66,15 @@ class Fuser {
   explicit Fuser(Graph& graph) : graph_(graph), index_(graph) {}
 
   void run() {
-    for (size_t i = 0; i < graph_.ops.size(); i++) {
-      if (!is_map(i)) continue;
-      if (rename(i)) continue;
-      into_producer(i);
+    // What several maps made of a value may be one map, and so its producer's, after a round.
+    for (changed_ = true; changed_;) {
+      changed_ = false;
+      for (size_t i = 0; i < graph_.ops.size(); i++)
+        if (is_map(i) && !rename(i)) into_producer(i);
+      // Readers first, so that chains end where they are read.
+      for (size_t i = graph_.ops.size(); i-- > 0;)
+        if (is_map(i)) into_readers(i);
     }
-    // Readers first, so that chains end where they are read.
-    for (size_t i = graph_.ops.size(); i-- > 0;)
-      if (is_map(i)) into_readers(i);
     compact(graph_);
   }
 
@@ -143,7 +144,10 @@ class Fuser {
     const bool only = index_.readers(tensor).size() == 1 && !index_.is_shared(tensor);
     if (!accepts(op(p), only)) return;
     auto joined = join(op(i), op(p), *which, axes);
-    if (!joined || !fits(op(p), *joined, only ? std::optional(*which) : std::nullopt)) return;
+    const bool moves = joined && joined->value.root->kind == Node::Kind::result;
+    if (!joined || (std::holds_alternative<Attention>(op(p).work) && !moves) ||
+        !fits(op(p), *joined, only ? std::optional(*which) : std::nullopt))
+      return;
     drop(i);
     change(p, [&](Op& producer) {
       if (only)
@@ -156,9 +160,9 @@ class Fuser {
   static bool accepts(const Op& producer, bool only) {
     if (std::holds_alternative<Map>(producer.work))
       return only || producer.outputs.size() < kMostOutputs;
-    if (std::holds_alternative<Contract>(producer.work))
+    if (std::holds_alternative<Contract>(producer.work) ||
+        std::holds_alternative<Attention>(producer.work))
       return only && producer.outputs.size() == 1;
-    if (std::holds_alternative<Attention>(producer.work)) return false;
     return only || producer.outputs.size() < kMostOutputs;
   }
 
@@ -269,9 +273,11 @@ class Fuser {
     for (const View* v : all_views(reader)) {
       auto fresh = view::substitute(*v, tensor, value);
       if (!fresh) return std::nullopt;
-      const bool operand = number++ < operands.size();
-      if (operand && moves_only && fresh->root != v->root &&
-          fresh->root->kind != Node::Kind::access)
+      const bool operand = number++ < operands.size(), changed = fresh->root != v->root;
+      if (operand && moves_only && changed && fresh->root->kind != Node::Kind::access)
+        return std::nullopt;
+      // What is added on the way out is read as it lies.
+      if (!operand && moves_only && changed && value.root->kind != Node::Kind::access)
         return std::nullopt;
       if (view::cost(*fresh) > kMostCost) return std::nullopt;
       for (const Node* n : view::accesses(*fresh)) leaves.insert(n), tensors.insert(n->tensor);
@@ -289,10 +295,12 @@ class Fuser {
   }
   void drop(size_t i) {
     change(i, [](Op& o) { o.outputs.clear(), o.work = Map{}; });
+    changed_ = true;
   }
 
   Graph& graph_;
   Index index_;
+  bool changed_ = false;
 };
 
 }  // namespace

@@ -13,8 +13,27 @@ namespace pumice::core {
 void drop_unused(Graph& graph);
 /// Elementwise operators join the operator that makes what they read, or those that read them.
 void fuse(Graph& graph);
+/// Functions that are written out become one.
+void simplify(Graph& graph);
+/// Factors a channel after a contraction go into its weights.
+void scale_weights(Graph& graph);
+/// What is computed from constants alone becomes a tensor that is made once.
+void hoist(Graph& graph);
 
-/// All passes, in order; `after`, where given, is called after each with its name.
-void run_passes(Graph& graph, const std::function<void(std::string_view)>& after = {});
+/// Images are stored channels last.
+void layout(Graph& graph);
+
+/// Is there a kernel for it on the device? (Else the products and the softmax stay apart.)
+using ServesAttention = std::function<bool(const Graph&, const Attention&)>;
+/// Products with a softmax between them become attention.
+void find_attention(Graph& graph, const ServesAttention& serves);
+
+struct PassOptions {
+  ServesAttention serves_attention = {};
+  /// Called after each pass with its name.
+  std::function<void(std::string_view)> after = {};
+};
+/// All passes, in order.
+void run_passes(Graph& graph, const PassOptions& options = {});
 
 }  // namespace pumice::core
