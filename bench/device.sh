@@ -1,4 +1,5 @@
 #!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
 # Verifies and times the kernels on this machine's best Vulkan device, in parts that each end well
 # within ten minutes. BIN names the folder of the built programs (default: build).
 #   bench/device.sh [PART...]     parts: bits contract attention skeletons (default: all)

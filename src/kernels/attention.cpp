@@ -356,7 +356,7 @@ class AttentionKernel {
       }
     for (uint32_t r = 0; r < p_.query_tiles; r++) {
       std::vector<Val> t(columns * 8);
-      std::array<Val, 2> most, factor, alpha, shift, sum;
+      std::array<Val, 2> most, alpha, shift, sum;
       for (size_t h = 0; h < 2; h++) most[h] = max_[r * 2 + h].get();
       for (uint32_t j = 0; j < columns; j++) {
         const Val s = scores[r * columns + j].get();

@@ -193,7 +193,9 @@ void Selector::operator()(const core::Op& op, const core::Contract& c) {
 
 std::vector<Step> Selector::run() {
   find_varying();
-  plan_matrices();
+  // A software device has matrices for tests of the kernels; they are slower there than the plain
+  // loop.
+  if (!traits_.software) plan_matrices();
   add_reductions(graph_.inputs);
   // Tensors are added on the way, operators are not.
   for (size_t i = 0; i < graph_.ops.size(); i++) {
