@@ -143,7 +143,9 @@ void run(Harness& h, const MatrixShape& shape, const Shape& s, Format f, bool lo
                   {"o", h.address(bo)},
                   {"queries", s.length},
                   {"keys", s.length},
-                  {"scale", static_cast<float>(scale * 1.4426950408889634)}};
+                  {"scale", static_cast<float>(scale * 1.4426950408889634)},
+                  {"out_maxima", h.address(bo)},
+                  {"flags", 0u}};
       for (const std::string x : {"q", "k", "v", "o"}) {
         a.insert_or_assign(x + "_row8", Argument(s.size / 8));
         a.insert_or_assign(x + "_head8", Argument(s.length * s.size / 8));

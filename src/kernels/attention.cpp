@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kernels/attention.h"
 
+#include <algorithm>
 #include <array>
+#include <bit>
 
 #include "base/check.h"
 #include "kernels/scale.h"
@@ -99,6 +101,10 @@ class AttentionKernel {
     query_count_ = k_.arg("queries", DType::u32);
     key_count_ = k_.arg("keys", DType::u32);
     scale_ = k_.arg("scale", DType::f32);
+    if (f32()) {
+      out_maxima_ = k_.pointer("out_maxima", DType::u32);
+      flags_ = k_.arg("flags", DType::u32);
+    }
     lane_ = k_.group_index() * s_.lanes + k_.group_lane();
     group_q_ = k_.group_index() / uint32_t{p_.key_groups};
     group_k_ = k_.group_index() % uint32_t{p_.key_groups};
@@ -569,7 +575,9 @@ class AttentionKernel {
     k_.barrier();
     const uint32_t elements = f32() ? 4 : 8, vectors = p_.size / elements,
                    total = block_queries_ * vectors;
-    k_.for_(lane_, total, lanes_, [&](const Val& q) {
+    CHECK(total % lanes_ == 0, "{} vectors for {} lanes", total, lanes_);
+    k_.for_(0, total / lanes_, 1, [&](const Val& round) {
+      const Val q = round * lanes_ + lane_;
       const Val row = q / vectors, v = q % vectors;
       Val most = f32c(-1e38);
       std::vector<Val> maxima, factors;
@@ -591,6 +599,7 @@ class AttentionKernel {
       }
       const Val inverse = 1.0 / sum;
       const Val query = first_query_ + row;
+      if (f32()) keep_maximum(x[0] * inverse, query, v, vectors);
       k_.if_(query < query_count_, [&] {
         const Val at = (o_.base + query * o_.row8) * parts() + v;
         if (f32())
@@ -602,13 +611,34 @@ class AttentionKernel {
     });
   }
 
+  // The largest magnitude of a query's row, over all heads. Lanes of a row are neighbours.
+  void keep_maximum(const Val& y, const Val& query, const Val& v, uint32_t vectors) {
+    k_.if_((flags_ & kWantMaxima) != 0, [&] {
+      const Val b = magnitude_bits(y);
+      Val most = max(max(b[0], b[1]), max(b[2], b[3]));
+      const uint32_t together = std::min(vectors, uint32_t{s_.lanes});
+      const bool shared = std::has_single_bit(together) && vectors % together == 0;
+      for (uint32_t step = 1; shared && step < together; step *= 2) {
+        const Val other = k_.shuffle_xor(most, static_cast<int>(step));
+        most = max(most, other);
+      }
+      const Val first = shared ? (v & (together - 1)) == 0 : k_.boolean(true);
+      k_.if_(first & (query < query_count_), [&] {
+        const Val unused =
+            out_maxima_.atomic(AtomicKind::max, k_.workgroup_id(2) * query_count_ + query, most);
+        static_cast<void>(unused);
+      });
+    });
+  }
+
   AttentionParams p_;
   MatrixShape s_;
   uint32_t groups_, lanes_;
   Builder k_;
   uint32_t row_vectors_ = 0, block_queries_ = 0, block_keys_ = 0, last_overlay_ = 0;
   Operand q_, key_, v_, o_;
-  Val query_count_, key_count_, scale_, lane_, group_q_, group_k_, first_query_, v_most_,
+  Ptr out_maxima_;
+  Val flags_, query_count_, key_count_, scale_, lane_, group_q_, group_k_, first_query_, v_most_,
       v_inverse_;
   std::vector<TileRef> tile_q_, tile_k_, tile_v_, tile_p_;
   TileRef tile_s_, tile_alpha_, maxima_, sums_, q_unscale_, k_unscale_, v_unscale_;

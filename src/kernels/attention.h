@@ -35,11 +35,12 @@ struct AttentionParams {
 /// Does the shape's element map allow AttentionParams::registers?
 bool registers_known(const MatrixShape& shape);
 
-/// Arguments: q, k, v, o (f16, or f32 for format f32), queries, keys (counts), for each of q, k, v,
-/// o
-/// `*_row8` and `*_head8`: from row to row and from head to head in 8 elements, and `*_batch8`;
-/// heads_kv (divisor): query heads that share one head of k and v; scale (f32: times log2 e).
-/// Grid: (blocks of queries, heads, batch).
+/// Arguments, in order: heads_kv (divisor): query heads that share one head of k and v; for each of
+/// q, k, v, o its address (f16, or f32 for format f32) and `*_row8`, `*_head8`, `*_batch8`: from
+/// row to row, from head to head and from batch to batch in 8 elements; queries, keys: counts;
+/// scale (f32: times log2 e); format f32 also out_maxima (u32[batch * queries], cleared before:
+/// bits of the largest magnitude of a query's results in all heads) and flags (kWantMaxima: leave
+/// them). Grid: (blocks of queries, heads, batch).
 kernel::Kernel attention(const AttentionParams& params, const MatrixShape& shape);
 
 }  // namespace pumice::kernels

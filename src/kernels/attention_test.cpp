@@ -61,8 +61,20 @@ void attention_of(const AttentionParams& p, const MatrixShape& shape, uint32_t h
   run.word("queries", queries), run.word("keys", keys);
   run.real("scale", static_cast<float>(scale * 1.4426950408889634));
   run.divisor("heads_kv", heads / heads_kv);
+  std::vector<uint32_t>* maxima = nullptr;
+  if (f32) {
+    maxima = &run.buffer("out_maxima", std::vector<uint32_t>(queries, 0));
+    run.word("flags", kWantMaxima);
+  }
   const uint32_t block = p.queries(shape);
   run.run(attention(p, shape), {(queries + block - 1) / block, heads, 1});
+  for (uint32_t i = 0; f32 && i < queries; i++) {
+    float most = 0;
+    for (uint32_t h = 0; h < heads; h++)
+      for (uint32_t e = 0; e < d; e++)
+        most = std::max(most, std::abs((*o32)[(size_t{h} * queries + i) * d + e]));
+    ASSERT_EQ(__builtin_bit_cast(float, (*maxima)[i]), most) << "maximum of row " << i;
+  }
   for (uint32_t h = 0; h < heads; h++)
     for (uint32_t i = 0; i < queries; i++) {
       const size_t kv = h / (heads / heads_kv);

@@ -121,6 +121,33 @@ bool serves_attention(const core::Graph& graph, const core::Attention& a,
          a.q.dims[1] == a.k.dims[1];
 }
 
+namespace {
+
+// Is what the operator stores the result alone, in the operands' type?
+bool is_plain(const core::Output& out, DType type) {
+  const Node& root = *out.value.root;
+  return (root.kind == Node::Kind::result && root.type == type) ||
+         (root.kind == Node::Kind::apply && root.function == view::Function::cast &&
+          root.type == type && root.operands[0]->kind == Node::Kind::result);
+}
+
+}  // namespace
+
+// Where rows are the queries, of all heads behind each other.
+bool Selector::leaves_maxima(const core::Op& op, const core::Attention& a, TensorId tensor,
+                             const MaximaNeed& need) const {
+  if (need.image || op.outputs.size() != 1 || op.outputs[0].tensor != tensor) return false;
+  const core::Output& out = op.outputs[0];
+  const Dims axes = core::output_axes(op);
+  const auto o = strides_of(view::locate(out.place, core::strides(graph_[tensor])), axes);
+  if (!o || !is_plain(out, DType::f32) || graph_[tensor].type != DType::f32) return false;
+  const int64_t row = axes[1].value() * axes[3].value(), queries = axes[2].value();
+  static_cast<void>(a);
+  return o->offset == 0 && need.row == row && need.count == axes[0].value() * queries &&
+         (o->row == row || queries == 1) && (o->head == axes[3].value() || axes[1].is(1)) &&
+         (o->batch == row * queries || axes[0].is(1));
+}
+
 void Selector::operator()(const core::Op& op, const core::Attention& a) {
   const auto q = lies(located(a.q)), k = lies(located(a.k)), v = lies(located(a.v));
   CHECK(q && k && v && op.outputs.size() == 1 && shape_ != nullptr,
@@ -128,21 +155,13 @@ void Selector::operator()(const core::Op& op, const core::Attention& a) {
   const core::Output& out = op.outputs[0];
   const Dims axes = core::output_axes(op);
   auto o = strides_of(view::locate(out.place, core::strides(graph_[out.tensor])), axes);
-  const Node& root = *out.value.root;
-  const bool plain = root.kind == Node::Kind::result ||
-                     (root.kind == Node::Kind::apply && root.function == view::Function::cast &&
-                      root.type == q->type && root.operands[0]->kind == Node::Kind::result);
-  const bool direct = o && plain && graph_[out.tensor].type == q->type;
+  const bool direct = o && is_plain(out, q->type) && graph_[out.tensor].type == q->type;
   TensorId d = out.tensor;
   if (!direct) {
     d = add_tensor(op.name + ".sums", q->type, axes);
-    o = strides_of(view::access(d, q->type, axes).root->axes.empty()
-                       ? view::Affine{}
-                       : view::locate(view::access(d, q->type, axes),
-                                      [this](TensorId t) { return core::strides(graph_[t]); })
-                             .root->axes[0]
-                             .affine,
-                   axes);
+    o = Lies{d, q->type, 0, 0, 0, axes[3].value()};
+    o->head = axes[2].value() * o->row;
+    o->batch = axes[1].value() * o->head;
   }
   const Format format = q->type == DType::f16 ? Format::f16 : Format::f32;
   const AttentionParams p =
@@ -176,6 +195,17 @@ void Selector::operator()(const core::Op& op, const core::Attention& a) {
   word(a.k.dims[2].value());
   const float scale = static_cast<float>(a.scale * 1.4426950408889634);
   word(__builtin_bit_cast(uint32_t, scale));
+  if (format == Format::f32) {
+    const auto left = left_maxima_.find(current_);
+    const bool leaves = left != left_maxima_.end();
+    // Without a wish for maxima the address is never used.
+    arguments.push_back({Kind::tensor, leaves ? left->second : d, Dim(0), 0});
+    word(leaves ? kernels::kWantMaxima : 0);
+    if (leaves) {
+      s.writes.push_back(left->second);
+      s.cleared.push_back(left->second);
+    }
+  }
   const int64_t queries = p.queries(*shape_);
   s.recipe.launch.grid = {(axes[2].value() + queries - 1) / queries, axes[1], axes[0]};
   add(std::move(s));

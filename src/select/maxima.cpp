@@ -43,7 +43,11 @@ TensorId Selector::maxima_of(TensorId tensor, MaximaNeed need, const core::Index
       need.made = true;
     } else if (const auto* rows = std::get_if<core::Rows>(&op.work);
                rows != nullptr && leaves_maxima(op, *rows, tensor, need)) {
-      need.maxima = rows_maxima_[i] = add_maxima(tensor, need);
+      need.maxima = left_maxima_[i] = add_maxima(tensor, need);
+      need.made = true;
+    } else if (const auto* attention = std::get_if<core::Attention>(&op.work);
+               attention != nullptr && leaves_maxima(op, *attention, tensor, need)) {
+      need.maxima = left_maxima_[i] = add_maxima(tensor, need);
       need.made = true;
     } else if (const auto most = bound(op)) {
       need.maxima = add_constant(graph_[tensor].name + ".maxima", *most, need.count);

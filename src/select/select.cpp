@@ -48,6 +48,11 @@ std::vector<Store> Selector::stores(const core::Op& op) const {
 }
 
 void Selector::add(const core::Op& op, kernels::Recipe recipe, double flops) {
+  add(op, op.work, std::move(recipe), flops);
+}
+
+void Selector::add(const core::Op& op, const core::Work& work, kernels::Recipe recipe,
+                   double flops) {
   Step s;
   s.name = op.name;
   s.recipe = std::move(recipe);
@@ -58,7 +63,8 @@ void Selector::add(const core::Op& op, kernels::Recipe recipe, double flops) {
   const auto reads = [&](const View& x) {
     for (const view::Node* n : view::accesses(x)) once(s.reads, n->tensor);
   };
-  for (const View* v : core::inputs(op)) reads(*v);
+  const core::Op worked{op.name, work, {}};
+  for (const View* v : core::inputs(worked)) reads(*v);
   for (const core::Output& o : op.outputs) reads(o.value), once(s.writes, o.tensor);
   add(std::move(s));
 }
@@ -164,7 +170,7 @@ void Selector::operator()(const core::Op& op, const core::Rows& r) {
   task.row = r.row;
   task.epsilon = r.epsilon;
   task.stores = stores(op);
-  if (const auto it = rows_maxima_.find(current_); it != rows_maxima_.end()) {
+  if (const auto it = left_maxima_.find(current_); it != left_maxima_.end()) {
     Affine address;
     Dim step = 1;
     for (size_t i = r.axes.size(); i-- > 0;) {
@@ -185,17 +191,50 @@ void Selector::operator()(const core::Op& op, const core::Contract& c) {
     add_matrix(op, c, *m);
     return;
   }
-  add(op,
-      kernels::contract_plain(c.axes, c.reduced, located(c.a), located(c.b), stores(op),
+  const core::Contract plain = with_wide_weights(op, c);
+  add(op, plain,
+      kernels::contract_plain(c.axes, c.reduced, located(plain.a), located(plain.b), stores(op),
                               kernels::contract_plain_params(traits_)),
       2 * count(c.axes) * count(c.reduced));
 }
 
+// Weights are copied, once, so that lanes which compute neighbours load neighbours.
+core::Contract Selector::with_wide_weights(const core::Op& op, const core::Contract& c) {
+  const core::Output& out = op.outputs[0];
+  const Affine address = view::locate(out.place, core::strides(graph_[out.tensor]));
+  size_t fast = 0;
+  while (fast < c.axes.size() && !address.factor(fast).is(1)) fast++;
+  if (fast == c.axes.size() || !view::depends_on(*c.b.root, fast)) return c;
+  for (const view::Node* n : view::accesses(c.b))
+    if (is_varying(n->tensor)) return c;
+  const View at = located(c.b);
+  if (at.root->kind == view::Node::Kind::access && at.root->axes[0].affine.factor(fast).is(1))
+    return c;
+  // The reduced axes, then those of the results.
+  std::vector<Affine> to(c.b.rank()), back;
+  Dims dims;
+  const auto keep = [&](size_t axis) {
+    if (c.b.dims[axis].is(1) || !view::depends_on(*c.b.root, axis)) return true;
+    if (!c.b.dims[axis].known()) return false;
+    to[axis] = Affine::axis(dims.size());
+    back.push_back(Affine::axis(axis));
+    dims.push_back(c.b.dims[axis]);
+    return true;
+  };
+  for (size_t a = c.axes.size(); a < c.b.rank(); a++)
+    if (!keep(a)) return c;
+  for (size_t a = 0; a < c.axes.size(); a++)
+    if (a != fast && !keep(a)) return c;
+  keep(fast);
+  const TensorId copy = store(op.name + ".b", view::remap(c.b, to, dims));
+  core::Contract changed = c;
+  changed.b = view::remap(view::access(copy, c.b.type(), dims), back, c.b.dims);
+  return changed;
+}
+
 std::vector<Step> Selector::run() {
   find_varying();
-  // A software device has matrices for tests of the kernels; they are slower there than the plain
-  // loop.
-  if (!traits_.software) plan_matrices();
+  plan_matrices();
   add_reductions(graph_.inputs);
   // Tensors are added on the way, operators are not.
   for (size_t i = 0; i < graph_.ops.size(); i++) {

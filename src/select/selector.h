@@ -34,7 +34,10 @@ class Selector {
   std::vector<kernels::Store> stores(const core::Op& op) const;
   /// A step that reads and writes what the operator does.
   void add(const core::Op& op, kernels::Recipe recipe, double flops);
+  /// The same where what it computes was changed.
+  void add(const core::Op& op, const core::Work& work, kernels::Recipe recipe, double flops);
   void add(Step step);
+  core::Contract with_wide_weights(const core::Op& op, const core::Contract& c);
   void find_varying();
   bool is_varying(core::TensorId tensor) const;
   /// A new tensor that holds the view, made by a map.
@@ -68,6 +71,8 @@ class Selector {
   bool leaves_maxima(const MatrixContract& m, core::TensorId tensor, const MaximaNeed& need) const;
   bool leaves_maxima(const core::Op& op, const core::Rows& rows, core::TensorId tensor,
                      const MaximaNeed& need) const;
+  bool leaves_maxima(const core::Op& op, const core::Attention& attention, core::TensorId tensor,
+                     const MaximaNeed& need) const;
   core::TensorId picks_from(const core::Op& op, const MaximaNeed& need) const;
   static std::optional<float> bound(const core::Op& op);
   void add_reductions(const std::vector<core::TensorId>& tensors);
@@ -84,7 +89,7 @@ class Selector {
   std::vector<std::optional<MatrixContract>> matrices_;  // by operator
   std::map<std::string, Packed> packed_;
   std::map<core::TensorId, std::vector<MaximaNeed>> needs_;
-  std::map<size_t, core::TensorId> rows_maxima_;  // by operator
+  std::map<size_t, core::TensorId> left_maxima_;  // by operator
   core::TensorId zeros_ = core::TensorId::none;
 };
 
