@@ -105,7 +105,7 @@ struct Builder::State {
 
 // ---- values and operands
 
-const Type& Val::type() const { return builder_->kernel()[id_].type; }
+Type Val::type() const { return builder_->kernel()[id_].type; }
 
 Val Val::operator[](int i) const {
   CHECK(valid() && type().is_number() && i >= 0 && i < width(), "no component {}", i);
@@ -118,7 +118,7 @@ Val Val::operator[](int i) const {
 Val Arg::as(Builder& builder, Type type) const {
   if (kind_ == Kind::val) {
     CHECK(value_.valid(), "{}:{}: a value that was never set", at_.file, at_.line);
-    const Type& own = value_.type();
+    const Type own = value_.type();
     if (own.is_scalar() && type.is_number() && type.width > 1 && own.elem == type.elem)
       return splat(value_, type.width);
     return value_;
@@ -601,7 +601,7 @@ Effect Ptr::atomic(AtomicKind kind, const Arg& i, const Arg& value, Scope scope)
 
 // ---- vars and tiles
 
-const Type& Var::type() const { return builder_->kernel().vars[number_]; }
+Type Var::type() const { return builder_->kernel().vars[number_]; }
 Var::operator Val() const { return get(); }
 Val Var::get(SourceLocation at) const {
   return builder_->statement(Op::var_get, type(), {}, here(at), {number_});

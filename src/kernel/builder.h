@@ -44,7 +44,7 @@ class Val {
   Val(Builder* builder, Id id) : builder_(builder), id_(id) {}
   Builder* builder() const { return builder_; }
   Id id() const { return id_; }
-  const Type& type() const;
+  Type type() const;
   DType elem() const { return type().elem; }
   int width() const { return type().width; }
   bool valid() const { return builder_ != nullptr; }
@@ -191,7 +191,7 @@ class Var {
   Var& operator=(const Var&) = default;
   uint32_t number() const { return number_; }
   Builder* builder() const { return builder_; }
-  const Type& type() const;
+  Type type() const;
 
  private:
   Builder* builder_ = nullptr;

@@ -59,9 +59,9 @@ const Row& row_for(const TileTask& t, const DeviceTraits& traits) {
 }  // namespace
 
 const MatrixShape* contract_shape(const DeviceTraits& traits) {
-  // A software device has matrices for tests of the kernels; they are slower there than plain
-  // loops.
-  if (traits.software) return nullptr;
+  // Software Vulkan has matrices for tests of the kernels; they are slower there than plain loops.
+  // (The interpreter is there to check what others run.)
+  if (traits.software && traits.api == "vulkan") return nullptr;
   for (const MatrixShape& s : traits.matrices)
     if (s.a == DType::f16 && s.b == DType::f16 && s.c == DType::f32 && s.m * s.n == 8 * s.lanes &&
         s.k * s.n == 8 * s.lanes && s.m * s.k == 8 * s.lanes)

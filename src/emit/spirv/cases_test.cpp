@@ -106,7 +106,7 @@ class Kernels {
   }
   // What a matrix holds, by way of a tile: which lane has which element is open.
   void store_matrix(Builder& k, const Val& m) {
-    const Type& type = m.type();
+    const Type type = m.type();
     const uint32_t groups = kCaseLanes / lanes_, columns = type.columns;
     const TileRef tile = k.tile(fmt::format("keep{}", number_++), type.rows * groups,
                                 std::max(columns, static_cast<uint32_t>(16 / size_of(type.elem))),
