@@ -138,9 +138,11 @@ std::string shape_text(const Tensor& t) {
   return out + "]";
 }
 
-double middle(std::vector<double> v) {
+void print_times(const char* what, std::vector<double> v) {
   std::sort(v.begin(), v.end());
-  return v[v.size() / 2];
+  const auto at = [&](size_t percent) { return v[(v.size() - 1) * percent / 100]; };
+  std::printf("  %-24s %10.1f median, %.1f to %.1f in the middle half, %.1f at best\n", what,
+              at(50), at(25), at(75), v[0]);
 }
 
 int run(const Options& o, const Report& report) {
@@ -149,23 +151,35 @@ int run(const Options& o, const Report& report) {
     const auto [name, file] = split(i, "--input");
     inputs[name] = cli::read_npy(file);
   }
-  Session session = Session::load(o.model, load_options(o));
+  const Device opened = Device::open(o.device);
+  const auto load_begin = std::chrono::steady_clock::now();
+  Session session = Session::load(o.model, load_options(o), opened);
+  const std::chrono::duration<double, std::milli> loaded =
+      std::chrono::steady_clock::now() - load_begin;
   for (const ValueInfo& info : session.inputs())
     if (!info.state && inputs.count(info.name) == 0) inputs[info.name] = generated(info, o.seed);
   std::map<std::string, Tensor> outputs;
-  std::vector<double> wall, device;
+  std::vector<double> wall, launches, device, waiting;
   for (int i = 0; i < o.repeat; i++) {
     session.set_profile(o.profile && i + 1 == o.repeat);
     const auto begin = std::chrono::steady_clock::now();
     session.run(inputs, outputs);
     const std::chrono::duration<double, std::micro> took = std::chrono::steady_clock::now() - begin;
+    if (o.profile && i + 1 == o.repeat) break;  // clocks around launches keep them apart
+    const RunTimes t = session.times();
     wall.push_back(took.count());
-    device.push_back(session.device_us());
+    launches.push_back(t.launches);
+    device.push_back(t.device);
+    waiting.push_back(t.replay - t.device);
   }
-  if (o.repeat > 1)
-    std::printf("%d runs: %.1f us each (median; %.1f at best), on the device %.1f (%.1f)\n",
-                o.repeat, middle(wall), *std::min_element(wall.begin(), wall.end()), middle(device),
-                *std::min_element(device.begin(), device.end()));
+  if (wall.size() > 1) {
+    std::printf("loaded in %.1f ms, the device already open; %zu runs, in us:\n", loaded.count(),
+                wall.size());
+    print_times("whole run", wall);
+    print_times("launches on the device", launches);
+    print_times("device, with copies", device);
+    print_times("replay less device", waiting);
+  }
   if (!o.output.empty()) {
     std::filesystem::create_directories(o.output);
     for (const auto& [name, tensor] : outputs)

@@ -36,7 +36,7 @@ struct DeviceInfo {
   std::string spec;  // for Device::open
   std::string name;
   std::string driver;
-  std::string traits;   // JSON
+  std::string traits;   // JSON; with what its probes found where it can be opened
   std::string refusal;  // why it cannot be opened; empty: it can
 };
 /// All devices of this machine, and for a back end without a driver one entry with the reason.

@@ -60,6 +60,13 @@ struct Inspection {
   std::string report;
 };
 
+/// Times of one run, in microseconds; 0 where the device has no clock.
+struct RunTimes {
+  double launches = 0;  // on the device, from the first launch's start to the last one's end
+  double device = 0;    // the same with the copies of inputs and outputs
+  double replay = 0;    // on the host, from submission to completion
+};
+
 class Session {
  public:
   /// Throws Error: io, malformed_model, refused (the message names every node that is not served
@@ -86,8 +93,8 @@ class Session {
 
   /// What the model became: operators, kernels, memory.
   std::string inspect(Format format) const;
-  /// Time of the last run's launches on the device, in microseconds; 0 where it has no clock.
-  double device_us() const;
+  /// Of the last run.
+  RunTimes times() const;
   /// Times of the last run's launches, where options or the device gave any. The run that follows
   /// set_profile(true) is measured.
   void set_profile(bool on);

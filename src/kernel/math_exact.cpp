@@ -3,6 +3,7 @@
 #include "kernel/math_exact.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "base/check.h"
 #include "kernel/math_parts.h"
@@ -53,7 +54,7 @@ Val exact_sqrt(Val x, const DeviceUnary& device, int ulps) {
     s = select(too_large, below, select(too_small, above, s));
   }
   s = select(small, s * (wide ? 0x1p-256 : 0x1p-32), s);
-  return select(is_normal(x) & ~sign_bit(x), s, first);
+  return select((x > 0.0) & (x < std::numeric_limits<double>::infinity()), s, first);
 }
 
 // On mantissas between 1 and 2. A Newton step brings the quotient within an ulp; of its neighbours

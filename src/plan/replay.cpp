@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "plan/replay.h"
 
+#include <chrono>
 #include <cstring>
 
 #include "base/check.h"
@@ -194,6 +195,9 @@ void Replay::add_launches(const std::vector<Command>& from, bool timed,
 
 runtime::Recording Replay::record(bool timed) const {
   std::vector<runtime::Command> commands;
+  const bool clock = !timed && device_.traits().timestamp_ns > 0;
+  if (clock) commands.emplace_back(runtime::Timestamp{0});
+  const size_t before = commands.size();
   const auto copy = [&](Buffer from, Buffer to) {
     commands.emplace_back(runtime::Copy{from, to, 0, 0, device_.size(from) / 4 * 4});
   };
@@ -201,13 +205,12 @@ runtime::Recording Replay::record(bool timed) const {
   if (staged_input_ != Buffer::none) copy(staged_input_, region(Region::input));
   if (staged_dims_ != Buffer::none) copy(staged_dims_, region(Region::dims));
   clear(commands, Region::cleared);
-  if (!commands.empty()) commands.emplace_back(runtime::Barrier{});
-  const bool clock = !timed && device_.traits().timestamp_ns > 0;
-  if (clock) commands.emplace_back(runtime::Timestamp{0});
+  if (commands.size() > before) commands.emplace_back(runtime::Barrier{});
+  if (clock) commands.emplace_back(runtime::Timestamp{1});
   add_launches(plan_.run, timed, commands);
   if (clock) {
     commands.emplace_back(runtime::Barrier{});
-    commands.emplace_back(runtime::Timestamp{1});
+    commands.emplace_back(runtime::Timestamp{2});
   }
   if (staged_output_ != Buffer::none || !plan_.carried.empty())
     commands.emplace_back(runtime::Barrier{});
@@ -217,6 +220,10 @@ runtime::Recording Replay::record(bool timed) const {
     const uint64_t bytes = (std::min(a.bytes, b.bytes) + 3) / 4 * 4;
     commands.emplace_back(
         runtime::Copy{region(Region::state), region(Region::state), a.offset, b.offset, bytes});
+  }
+  if (clock) {
+    commands.emplace_back(runtime::Barrier{});
+    commands.emplace_back(runtime::Timestamp{3});
   }
   return device_.record(commands);
 }
@@ -313,15 +320,20 @@ void Replay::write_dims(const Symbols& symbols) {
 
 void Replay::replay(runtime::Recording recording, const Symbols& symbols) {
   write_dims(symbols);
+  const auto begin = std::chrono::steady_clock::now();
   device_.submit(recording);
   device_.wait(recording);
+  times_ = {};
+  times_.replay =
+      std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - begin).count();
 }
 
 void Replay::run(const Symbols& symbols) {
   replay(recording_, symbols);
   if (device_.traits().timestamp_ns <= 0) return;
   const std::vector<double> clock = device_.timestamps(recording_);
-  device_us_ = (clock.at(1) - clock.at(0)) / 1000;
+  times_.launches = (clock.at(2) - clock.at(1)) / 1000;
+  times_.device = (clock.at(3) - clock.at(0)) / 1000;
 }
 
 std::vector<LaunchTime> Replay::profile(const Symbols& symbols) {

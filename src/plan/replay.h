@@ -19,6 +19,11 @@ struct LaunchTime {
   double us = 0;
 };
 
+/// Of a run, in microseconds: see RunTimes of include/pumice/session.h.
+struct Times {
+  double launches = 0, device = 0, replay = 0;
+};
+
 class Replay {
  public:
   /// Allocates, uploads the constants and runs what the plan does once. The plan, the device and
@@ -41,9 +46,7 @@ class Replay {
 
   /// Runs with these values of the live dims, and waits.
   void run(const Symbols& symbols = {});
-  /// The device's time of the last run, from the first launch's start to the last one's end, in
-  /// microseconds; 0 where the device has no clock.
-  double device_us() const { return device_us_; }
+  const Times& times() const { return times_; }
   /// The same with a clock around each launch, which therefore do not overlap.
   std::vector<LaunchTime> profile(const Symbols& symbols = {});
 
@@ -75,7 +78,7 @@ class Replay {
   runtime::Buffer staged_input_{}, staged_output_{}, staged_dims_{};
   runtime::Recording recording_{}, timed_{};
   uint64_t device_bytes_ = 0;
-  double device_us_ = 0;
+  Times times_;
 };
 
 /// The argument block of a step, given the address of every place.

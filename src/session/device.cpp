@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pumice/device.h"
 
+#include <optional>
+
+#include "pumice/error.h"
 #include "runtime/open.h"
 #include "session/cache.h"
 #include "session/probe.h"
@@ -21,8 +24,17 @@ std::string Device::traits() const { return to_json(device_->traits()); }
 
 std::vector<DeviceInfo> devices() {
   std::vector<DeviceInfo> all;
-  for (const runtime::DeviceEntry& e : runtime::list_devices())
-    all.push_back({e.spec, e.traits.name, e.traits.driver, to_json(e.traits), e.refusal});
+  for (const runtime::DeviceEntry& e : runtime::list_devices()) {
+    DeviceInfo& info =
+        all.emplace_back(DeviceInfo{e.spec, e.traits.name, e.traits.driver, {}, e.refusal});
+    std::optional<Device> device;
+    try {
+      if (e.refusal.empty()) device = Device::open(e.spec);
+    } catch (const Error& error) {
+      info.refusal = error.message();
+    }
+    info.traits = device ? device->traits() : to_json(e.traits);
+  }
   return all;
 }
 

@@ -32,7 +32,10 @@ class Loaded {
   const Kernels& kernels() const { return kernels_; }
   const runtime::Device& device() const { return device_.handle(); }
   const std::vector<plan::LaunchTime>& times() const { return times_; }
-  double device_us() const { return replay_->device_us(); }
+  RunTimes run_times() const {
+    const plan::Times& t = replay_->times();
+    return {t.launches, t.device, t.replay};
+  }
   /// Plans made so far: 1, and one for each growth beyond a bound.
   uint32_t plans() const { return plans_; }
 

@@ -64,7 +64,7 @@ void Session::run(const std::map<std::string, Tensor>& inputs,
 
 void Session::reset() { state_->loaded.reset(); }
 
-double Session::device_us() const { return state_->loaded.device_us(); }
+RunTimes Session::times() const { return state_->loaded.run_times(); }
 
 void Session::set_profile(bool on) { state_->profiled = on; }
 

@@ -8,14 +8,16 @@
 #include <cstdlib>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <random>
 #include <string_view>
 
 #include "emit/interp/interp.h"
 #include "emit/spirv/cases.h"
 #include "emit/spirv/emit.h"
+#include "pumice/device.h"
 #include "pumice/error.h"
-#include "runtime/open.h"
+#include "runtime/device.h"
 #include "runtime/transfer.h"
 #include "runtime/vulkan/driver.h"
 
@@ -244,22 +246,17 @@ TEST(DeviceKernels, RaisedKernelsMeanTheSame) {
 }
 
 TEST(DeviceKernels, EqualTheInterpreterBitForBit) {
-  std::unique_ptr<runtime::Device> device;
+  std::optional<Device> opened;  // and probed
   try {
     const char* spec = std::getenv("PUMICE_TEST_DEVICE");
-    device = runtime::open(spec == nullptr ? "" : spec);
+    opened = Device::open(spec == nullptr ? "" : spec);
   } catch (const Error& error) {
     const char* ci = std::getenv("CI");
     if (ci != nullptr && std::string_view(ci) == "true") FAIL() << error.message();
     GTEST_SKIP() << error.message();
   }
-  DeviceTraits traits = device->traits();
-  // As a probe would find it.
-  traits.numerics.convert_f16_exact = false;
-  if (traits.software)
-    traits.numerics.fused_fma_f32 = traits.numerics.fused_fma_f16 = false;
-  else
-    traits.numerics.exact_sqrt_f32 = traits.numerics.exact_sqrt_f16 = false;
+  runtime::Device& device = opened->handle();
+  const DeviceTraits& traits = device.traits();
   const auto cases = spirv::test_kernels(traits);
   ASSERT_GT(cases.size(), 80u);
   size_t pointers = 0;
@@ -269,16 +266,16 @@ TEST(DeviceKernels, EqualTheInterpreterBitForBit) {
     pointers = std::max(pointers, n);
   }
   const runtime::Buffer memory =
-      device->alloc(pointers * kCaseBytes, runtime::Memory::device, "test");
-  const uint64_t base = device->address(memory);
+      device.alloc(pointers * kCaseBytes, runtime::Memory::device, "test");
+  const uint64_t base = device.address(memory);
   const char* only = std::getenv("PUMICE_TEST_KERNEL");
   for (const TestKernel& t : cases) {
     if (only != nullptr && t.name.rfind(only, 0) != 0) continue;
     const Block want = on_interpreter(t, t.kernel, traits, base, 1),
-                got = on_device(t, traits, *device, memory, base, 1);
+                got = on_device(t, traits, device, memory, base, 1);
     EXPECT_EQ(difference(t, want, got), "") << t.name;
   }
-  device->free(memory);
+  device.free(memory);
   EXPECT_EQ(runtime::vulkan::validation_messages(), 0u);
 }
 

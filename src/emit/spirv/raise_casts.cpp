@@ -154,19 +154,9 @@ Raiser::Id Raiser::f32_to_bf16(Id a) {
 
 // The f32 that the nearest f16 stands for.
 Raiser::Id Raiser::round_to_f16(Id a) {
-  const Type words = w_.like(a, DType::u32), real = w_.type(a);
-  const auto c = [&](uint32_t bits) { return w_.constant(words, bits); };
-  const Id bits = w_.bitcast(a, words), magnitude = w_.bit_and(bits, c(kMagnitude));
-  const Id half = w_.add(c(0xfff), w_.bit_and(w_.shr(magnitude, 13), c(1)));
-  Id normal = w_.bit_and(w_.add(magnitude, half), c(0xffffe000));
-  normal = w_.select(w_.lt(c(0x477fffff), normal), c(kInfinity), normal);
-  // Below 2^-14 f16 counts in 2^-24, as f32 does between 0.5 and 1.
-  const Id one_half = w_.real(real, 0.5);
-  const Id moved = w_.add(w_.bitcast(magnitude, real), one_half);
-  const Id small = w_.bitcast(w_.make(Op::sub, real, {moved, one_half}), words);
-  Id r = w_.select(w_.lt(magnitude, c(0x38800000)), small, normal);
-  r = w_.bit_or(r, w_.bit_and(bits, c(kSign)));
-  return w_.bitcast(w_.select(w_.lt(c(kInfinity), magnitude), bits, r), real);
+  const kernel::Fragment rounding = kernel::fragment(
+      {w_.type(a)}, [](const std::vector<kernel::Val>& x) { return kernel::round_to_f16(x[0]); });
+  return inlined(rounding, {a});
 }
 
 }  // namespace pumice::spirv

@@ -136,24 +136,25 @@ Raiser::Id Raiser::replace_inexact(Op op, Type type, const std::vector<Id>& oper
   }
   if (half && !n.exact_sqrt_f16)
     return w_.cast(replace_inexact(op, f32, {w_.cast(a, DType::f32)}), DType::f16);
-  if (!single || n.exact_sqrt_f32 || !n.fused_fma_f32) return w_.make(op, type, {a});
-  // The device's root is within an ulp: the residuals of its neighbours say which one is nearest
-  // (Tuckerman's test). Small arguments are scaled, so that residuals are no subnormals.
-  const Type words = w_.like(a, DType::u32);
-  const auto c = [&](double value) { return w_.real(f32, value); };
-  const Id small = w_.lt(a, c(0x1p-96));
-  const Id x = w_.select(small, w_.mul(a, c(0x1p32)), a);
-  const Id s = w_.make(op, f32, {x});
-  const auto neighbour = [&](uint32_t step) {
-    return w_.bitcast(w_.add(w_.bitcast(s, words), w_.constant(words, step)), f32);
-  };
-  const Id down = neighbour(~0u), up = neighbour(1);
-  const auto residual = [&](Id other) { return w_.fma(w_.make(Op::neg, f32, {other}), s, x); };
-  Id r = w_.select(w_.le(residual(down), c(0)), down, s);
-  r = w_.select(w_.lt(c(0), residual(up)), up, r);
-  r = w_.select(small, w_.mul(r, c(0x1p-16)), r);
-  const Id normal = w_.bit_and(w_.lt(c(0), a), w_.lt(a, w_.constant(f32, 0x7f800000)));
-  return w_.select(normal, r, s);
+  const bool exact = half || (single ? n.exact_sqrt_f32 || !n.fused_fma_f32 : n.exact_sqrt_f64);
+  if (exact) return w_.make(op, type, {a});
+  const kernel::Fragment root = kernel::fragment({type}, [](const std::vector<kernel::Val>& x) {
+    return kernel::exact_sqrt(x[0], [](const kernel::Val& y) { return kernel::sqrt(y); });
+  });
+  return inlined(root, operands);
+}
+
+Raiser::Id Raiser::inlined(const kernel::Fragment& f, const std::vector<Id>& arguments) {
+  std::vector<Id> made(f.insts.size(), Id::none);
+  for (size_t i = 0; i < arguments.size(); i++) made[index(f.arguments[i])] = arguments[i];
+  for (const Id step : f.steps) {
+    Inst inst = f.insts[index(step)];
+    for (size_t i = 0; i < inst.operand_count; i++)
+      inst.operands[i] = made[index(inst.operands[i])];
+    inst.location = w_.location;
+    made[index(step)] = w_.append(inst);
+  }
+  return made[index(f.result)];
 }
 
 // x / 0 is 0, and the smallest number / -1 wraps.
@@ -176,21 +177,18 @@ Raiser::Id Raiser::remainder(Id a, Id b) {
   const Type t = w_.type(a);
   const uint64_t ones = ~uint64_t{0} >> (64 - size_of(t.elem) * 8);
   const bool sign = is_signed_int(t.elem);
-  if (const auto n = w_.known(b); n && *n != 0 && !(sign && *n == ones))
-    return w_.make(Op::rem, t, {a, b});
+  // Narrow remainders come out wrong on a driver (NVIDIA 580, signed bytes), quotients do not.
+  const auto remain = [&](Id by) {
+    if (size_of(t.elem) >= 4) return w_.make(Op::rem, t, {a, by});
+    return w_.sub(a, w_.make(Op::mul, t, {w_.make(Op::div, t, {a, by}), by}));
+  };
+  if (const auto n = w_.known(b); n && *n != 0 && !(sign && *n == ones)) return remain(b);
   const Id zero = w_.constant(t, 0), one = w_.constant(t, 1);
   const Id by_zero = w_.eq(b, zero);
   // a rem 1 is what a rem -1 is: 0.
   const Id unsafe = sign ? w_.bit_or(by_zero, w_.eq(b, w_.constant(t, ones))) : by_zero;
   const Id safe = w_.select(unsafe, one, b);
-  // Narrow remainders come out wrong on a driver (NVIDIA 580, signed bytes): in 32 bits.
-  const bool narrow = size_of(t.elem) < 4;
-  const DType wide = sign ? DType::i32 : DType::u32;
-  const Id r =
-      narrow ? w_.cast(w_.make(Op::rem, w_.like(a, wide), {w_.cast(a, wide), w_.cast(safe, wide)}),
-                       t.elem)
-             : w_.make(Op::rem, t, {a, safe});
-  return w_.select(by_zero, a, r);
+  return w_.select(by_zero, a, remain(safe));
 }
 
 Raiser::Id Raiser::dot4(const std::vector<Id>& operands, uint32_t kind) {

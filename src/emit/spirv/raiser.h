@@ -8,6 +8,7 @@
 #include "emit/spirv/copies.h"
 #include "emit/spirv/rewriter.h"
 #include "emit/spirv/shared.h"
+#include "kernel/math_exact.h"
 
 namespace pumice::spirv {
 
@@ -38,6 +39,8 @@ class Raiser {
   Id pure(Id old);
   Id compute(Op op, Type type, const std::vector<Id>& operands, uint32_t imm0);
   Id replace_inexact(Op op, Type type, const std::vector<Id>& operands);
+  /// A function's instructions with these arguments.
+  Id inlined(const kernel::Fragment& fragment, const std::vector<Id>& arguments);
   Id divide(Id a, Id b);
   Id remainder(Id a, Id b);
   Id dot4(const std::vector<Id>& operands, uint32_t kind);
