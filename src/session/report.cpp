@@ -17,6 +17,17 @@ Json value_json(const graph::TypedValue& v) {
   return {{"name", v.name}, {"type", name(v.value.type)}, {"dims", text(v.value.dims)}};
 }
 
+Json kernels_json(const Kernels& kernels) {
+  Json all = Json::array();
+  for (const Kernels::Loaded& k : kernels.list())
+    all.push_back({{"name", k.name},
+                   {"registers", k.stats.registers},
+                   {"spill_bytes", k.stats.spill_bytes},
+                   {"code_bytes", k.stats.code_bytes},
+                   {"shared_bytes", k.stats.shared_bytes}});
+  return all;
+}
+
 Json inspect_json(const Program& program, const plan::Plan* plan, const Kernels* kernels,
                   const runtime::Device* device) {
   Json j;
@@ -61,13 +72,7 @@ Json inspect_json(const Program& program, const plan::Plan* plan, const Kernels*
   for (const select::Step& s : plan->steps)
     if (!s.once) recipes.insert(s.recipe.family + " " + s.recipe.key);
   j["kernel_count"] = recipes.size();
-  if (kernels == nullptr) return j;
-  for (const Kernels::Loaded& k : kernels->list())
-    j["kernels"].push_back({{"name", k.name},
-                            {"registers", k.stats.registers},
-                            {"spill_bytes", k.stats.spill_bytes},
-                            {"code_bytes", k.stats.code_bytes},
-                            {"shared_bytes", k.stats.shared_bytes}});
+  if (kernels != nullptr) j["kernels"] = kernels_json(*kernels);
   return j;
 }
 
@@ -153,7 +158,7 @@ std::string dump_text(const Program& program, const runtime::Device& device, Sta
 }
 
 std::string profile_text(const plan::Plan& plan, const std::vector<plan::LaunchTime>& times,
-                         Format format) {
+                         const Kernels& kernels, Format format) {
   double total = 0;
   Json list = Json::array();
   for (const plan::LaunchTime& t : times) {
@@ -164,7 +169,10 @@ std::string profile_text(const plan::Plan& plan, const std::vector<plan::LaunchT
                     {"operator", s.name},
                     {"gflops", t.us > 0 ? s.flops / t.us / 1000 : 0}});
   }
-  if (format == Format::json) return Json{{"total_us", total}, {"launches", list}}.dump(2) + "\n";
+  if (format == Format::json)
+    return Json{{"total_us", total}, {"launches", list}, {"kernels", kernels_json(kernels)}}.dump(
+               2) +
+           "\n";
   std::string out;
   for (const Json& l : list)
     out += fmt::format("{:10.2f} us {:10.1f} GFLOP/s  {:<16} {}\n", l["us"].get<double>(),

@@ -18,6 +18,6 @@ std::string inspect_text(const Program& program, const plan::Plan* plan, const K
 /// Throws Error(refused) for all stages but the graph where the model is not served.
 std::string dump_text(const Program& program, const runtime::Device& device, Stage stage);
 std::string profile_text(const plan::Plan& plan, const std::vector<plan::LaunchTime>& times,
-                         Format format);
+                         const Kernels& kernels, Format format);
 
 }  // namespace pumice::session

@@ -74,7 +74,8 @@ std::string Session::inspect(Format format) const {
 }
 
 std::string Session::profile(Format format) const {
-  return session::profile_text(state_->loaded.plan(), state_->loaded.times(), format);
+  return session::profile_text(state_->loaded.plan(), state_->loaded.times(),
+                               state_->loaded.kernels(), format);
 }
 
 Inspection inspect(const std::filesystem::path& path, const LoadOptions& options, Format format,

@@ -45,7 +45,8 @@ int64_t value_of(const VkPipelineExecutableStatisticKHR& s) {
     case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_BOOL32_KHR: return s.value.b32;
     case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_INT64_KHR: return s.value.i64;
     case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_UINT64_KHR:
-      return static_cast<int64_t>(s.value.u64);
+      // NVIDIA 580 leaves rubbish in the upper half; no number here needs it.
+      return static_cast<int64_t>(s.value.u64 & 0xffffffff);
     case VK_PIPELINE_EXECUTABLE_STATISTIC_FORMAT_FLOAT64_KHR:
       return static_cast<int64_t>(s.value.f64);
     default: return -1;
