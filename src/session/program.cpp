@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/program.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "core/passes/passes.h"
 #include "ops/lower.h"
@@ -54,16 +56,17 @@ Program analyse(onnx::Model model, const LoadOptions& options) {
 core::Graph lower(const Program& program, const DeviceTraits& traits) {
   graph::require_served(program.typed);
   core::Graph graph = ops::lower(program.typed);
+  const auto find = [&graph](const std::vector<core::TensorId>& list, const std::string& name) {
+    const auto it = std::find_if(list.begin(), list.end(),
+                                 [&](core::TensorId t) { return graph[t].name == name; });
+    return it == list.end() ? core::TensorId::none : *it;
+  };
   for (const auto& [output, input] : program.state) {
-    const auto find = [&](const std::vector<core::TensorId>& list, const std::string& name,
-                          const char* what) {
-      for (const core::TensorId t : list)
-        if (graph[t].name == name) return t;
-      fail(ErrorCode::bad_argument, "state {}={}: the model has no {} {}", output, input, what,
-           name);
-    };
-    const core::TensorId from = find(graph.outputs, output, "output"),
-                         to = find(graph.inputs, input, "input");
+    const core::TensorId from = find(graph.outputs, output), to = find(graph.inputs, input);
+    if (from == core::TensorId::none || to == core::TensorId::none)
+      fail(ErrorCode::bad_argument, "state {}={}: the model has no {} {}", output, input,
+           from == core::TensorId::none ? "output" : "input",
+           from == core::TensorId::none ? output : input);
     core::bind_state(graph, from, to, program.bounds);
   }
   core::PassOptions options;

@@ -177,9 +177,9 @@ Raiser::Id Raiser::remainder(Id a, Id b) {
   const Type t = w_.type(a);
   const uint64_t ones = ~uint64_t{0} >> (64 - size_of(t.elem) * 8);
   const bool sign = is_signed_int(t.elem);
-  // Narrow remainders come out wrong on a driver (NVIDIA 580, signed bytes), quotients do not.
+  // Vulkan leaves OpSRem of negative numbers open (and NVIDIA 580 makes use of that).
   const auto remain = [&](Id by) {
-    if (size_of(t.elem) >= 4) return w_.make(Op::rem, t, {a, by});
+    if (!sign) return w_.make(Op::rem, t, {a, by});
     return w_.sub(a, w_.make(Op::mul, t, {w_.make(Op::div, t, {a, by}), by}));
   };
   if (const auto n = w_.known(b); n && *n != 0 && !(sign && *n == ones)) return remain(b);
