@@ -11,7 +11,7 @@ namespace pumice::spirv {
 using kernel::index;
 
 namespace {
-constexpr uint32_t kMagnitude = 0x7fffffff, kSign = 0x80000000, kInfinity = 0x7f800000;
+constexpr uint32_t kMagnitude = 0x7fffffff, kInfinity = 0x7f800000;
 }
 
 // f32 -> f16 -> f32 is folded away by some compilers. A value that is rounded by integer arithmetic
