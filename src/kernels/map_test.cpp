@@ -23,7 +23,7 @@ Recipe check(TestWorld& world, const View& v, const MapParams& params = {}) {
   const std::vector<std::byte> expected = world.expected(v);
   EXPECT_EQ(expected.size(), world[out].bytes.size());
   if (!expected.empty()) {
-    EXPECT_EQ(std::memcmp(expected.data(), world[out].bytes.data(), expected.size()), 0)
+    EXPECT_TRUE(expected == world[out].bytes)
         << text(v) << "\n"
         << r.key;
   }

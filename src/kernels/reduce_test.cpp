@@ -86,7 +86,8 @@ std::vector<float> run(TestWorld& world, const View& v, size_t axes, Kind kind, 
   EXPECT_EQ(live, recipe.key.find("L") != std::string::npos);
   world.run(recipe);
   std::vector<float> values(world[out].bytes.size() / 4);
-  std::memcpy(values.data(), world[out].bytes.data(), world[out].bytes.size());
+  if (!values.empty())
+    std::memcpy(values.data(), world[out].bytes.data(), world[out].bytes.size());
   return values;
 }
 
@@ -95,7 +96,7 @@ void check(TestWorld& world, const View& v, size_t axes, Kind kind, float identi
   const std::vector<float> values = run(world, v, axes, kind, live);
   const std::vector<std::byte> bytes = world.expected(v);
   std::vector<float> x(bytes.size() / 4);
-  std::memcpy(x.data(), bytes.data(), bytes.size());
+  if (!x.empty()) std::memcpy(x.data(), bytes.data(), bytes.size());
   const size_t n = values.empty() ? 0 : x.size() / values.size();
   for (size_t i = 0; i < values.size(); i++) {
     const auto begin = x.begin() + static_cast<ptrdiff_t>(i * n);

@@ -66,7 +66,7 @@ struct World {
       return {indices.data(), dense_strides(index_dims)};
     });
     std::vector<float> out(bytes.size() / sizeof(float));
-    std::memcpy(out.data(), bytes.data(), bytes.size());
+    if (!out.empty()) std::memcpy(out.data(), bytes.data(), bytes.size());
     return out;
   }
 };
