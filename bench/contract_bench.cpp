@@ -4,7 +4,10 @@
 // dispatch. 64 rows (pixels) of each result are compared with float64, and with a sequential f32
 // loop's error.
 //
-//   contract_bench [--device SPEC] [--only TEXT] [--local]
+//   contract_bench [--device SPEC] [--only TEXT] [--all] [--local]
+//
+// The tile is the one that select would choose; --all tries the others beside it, --local tiny
+// sizes.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -14,6 +17,7 @@
 #include "base/check.h"
 #include "harness.h"
 #include "kernels/contract.h"
+#include "select/tile.h"
 
 using namespace pumice;
 using namespace pumice::bench;
@@ -200,7 +204,7 @@ struct Error2 {
 
 class Bench {
  public:
-  Bench(Harness& h, bool local) : h_(h), local_(local) {
+  Bench(Harness& h, bool local, bool all) : h_(h), local_(local), all_(all) {
     for (const MatrixShape& m : h.traits().matrices)
       if (m.a == DType::f16 && m.b == DType::f16 && m.c == DType::f32 &&
           m.m * m.n == 8u * m.lanes && m.k * m.n == 8u * m.lanes) {
@@ -214,11 +218,12 @@ class Bench {
           128);
   }
 
-  void run(const Shape& s, Format f) {
+  // The best candidate's speed over the page's.
+  double run(const Shape& s, Format f) {
     const Problem p = make(s, f);
     double best = 1e30;
     std::string best_name;
-    for (Variant v : variants(s.large, f, local_)) {
+    for (Variant v : candidates(s, f)) {
       v.p.gelu = s.gelu;
       v.p.image = s.image != 0;
       if (v.p.image && s.channels % v.p.bk != 0) continue;
@@ -239,9 +244,21 @@ class Bench {
                f == Format::f16 ? "f16" : "f32", best, page, page / best, best_name);
     std::fflush(stdout);
     h_.free_buffers();
+    return page / best;
   }
 
  private:
+  std::vector<Variant> candidates(const Shape& s, Format f) const {
+    if (local_) return variants(s.large, f, true);
+    const bool image = s.image != 0;
+    const select::TileTask task{
+        f, s.rows(), s.n, image ? s.channels : s.k, image ? s.window * s.window : 1, image};
+    const select::TileChoice c = select::choose_tile(task, h_.traits(), shape_);
+    std::vector<Variant> all{{c.params, {c.splits}}};
+    if (all_)
+      for (Variant& v : variants(s.large, f, false)) all.push_back(std::move(v));
+    return all;
+  }
   // Everything of one shape and variant: packing, a checked run, the timing.
   double one(const Problem& p, const ContractParams& v, uint32_t split) {
     const Shape& s = p.s;
@@ -429,7 +446,7 @@ class Bench {
   }
 
   Harness& h_;
-  bool local_;
+  bool local_, all_;
   MatrixShape shape_;
 };
 
@@ -437,7 +454,7 @@ class Bench {
 
 int main(int argc, char** argv) {
   std::string device = "vulkan", only, traits, code;
-  bool local = false;
+  bool local = false, all = false;
   for (int i = 1; i < argc; i++) {
     const std::string a = argv[i];
     if (a == "--device" && i + 1 < argc)
@@ -450,6 +467,8 @@ int main(int argc, char** argv) {
       code = argv[++i];
     else if (a == "--local")
       local = true;
+    else if (a == "--all")
+      all = true;
     else
       return std::fprintf(stderr, "contract_bench: unknown argument %s\n", a.c_str()), 64;
   }
@@ -461,10 +480,19 @@ int main(int argc, char** argv) {
     if (!traits.empty())
       if (std::FILE* f = std::fopen(traits.c_str(), "w"))
         fmt::print(f, "{}\n", to_json(h.traits())), std::fclose(f);
-    Bench b(h, local);
-    for (const Format f : {Format::f16, Format::f32})
-      for (const Shape& s : shapes())
-        if (only.empty() || s.name.find(only) != std::string::npos) b.run(s, f);
+    Bench b(h, local, all);
+    for (const Format f : {Format::f16, Format::f32}) {
+      double logs = 0, least = 1e30;
+      int count = 0;
+      for (const Shape& s : shapes()) {
+        if (!only.empty() && s.name.find(only) == std::string::npos) continue;
+        const double ratio = b.run(s, f);
+        logs += std::log(ratio), least = std::min(least, ratio), count++;
+      }
+      if (count > 0)
+        fmt::print("{}: geometric mean {:.3f}, least {:.3f}\n", f == Format::f16 ? "f16" : "f32",
+                   std::exp(logs / count), least);
+    }
   } catch (const Error& e) {
     std::fprintf(stderr, "contract_bench: %s\n", e.what());
     return 1;

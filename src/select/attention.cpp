@@ -78,6 +78,11 @@ AttentionParams params_for(Format format, int64_t size, int64_t keys, const Matr
     p.query_groups = 4;
     p.key_groups = 1;
     p.keys = p.registers && format == Format::f16 ? 64 : 32;
+  } else if (format == Format::f32) {
+    // Two groups of queries share the work of splitting k and v into planes.
+    p.query_groups = 2;
+    p.key_groups = 4;
+    p.keys = 16;
   } else {
     p.key_groups = 4;
     p.keys = 32;

@@ -13,12 +13,16 @@ struct Row {
   Format format;
   uint16_t bm, bn, bk, split_k;
   uint8_t stages, sets;
+  uint8_t per_core;  // workgroups that a core runs at once to advantage
 };
 // Of 16x16x16 matrices; a group has 16 columns of all the block's rows.
-constexpr Row kSmallF16{Format::f16, 16, 32, 256, 4, 1, 2},
-    kMiddleF16{Format::f16, 32, 32, 128, 2, 1, 2}, kWideF16{Format::f16, 32, 64, 128, 2, 1, 2},
-    kShortF16{Format::f16, 32, 32, 64, 2, 1, 2}, kSmallF32{Format::f32, 16, 32, 64, 2, 2, 2},
-    kWideF32{Format::f32, 32, 64, 64, 2, 2, 2};
+constexpr Row kSmallF16{Format::f16, 16, 32, 256, 4, 1, 2, 2},
+    kMiddleF16{Format::f16, 32, 32, 128, 2, 1, 2, 3},
+    kWideF16{Format::f16, 32, 64, 128, 2, 1, 2, 2}, kManyF16{Format::f16, 32, 64, 64, 1, 2, 4, 4},
+    kShortF16{Format::f16, 32, 32, 64, 2, 1, 2, 4}, kSmallF32{Format::f32, 16, 32, 64, 2, 2, 2, 4},
+    kWideF32{Format::f32, 32, 64, 64, 2, 2, 2, 2};
+// Below this much of the reduced axis splitting it over workgroups costs more than it gains.
+constexpr int64_t kSplits = 1024;
 
 ContractParams params_of(const Row& r, const MatrixShape& s) {
   ContractParams p;
@@ -45,15 +49,23 @@ ContractParams large(Format f) {
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
-// Workgroups that keep a device busy: each core two.
-int64_t busy(const DeviceTraits& traits) { return 2 * std::max<int64_t>(traits.cores, 1); }
+int64_t cores(const DeviceTraits& traits) { return std::max<int64_t>(traits.cores, 1); }
 
+int64_t blocks(const TileTask& t, int64_t bm, int64_t bn) {
+  return ceil_div(t.m, bm) * ceil_div(t.n, bn);
+}
+
+// Large blocks read operands less often, but only if there are enough of them for the cores.
 const Row& row_for(const TileTask& t, const DeviceTraits& traits) {
-  const int64_t wide = ceil_div(t.m, 32) * ceil_div(t.n, 64), enough = busy(traits) * 3 / 10;
-  if (t.format == Format::f32) return wide >= enough && t.n > 64 ? kWideF32 : kSmallF32;
+  const int64_t wide = blocks(t, 32, 64), enough = cores(traits) * 6 / 10,
+                many = cores(traits) * 3 / 2;
+  const bool long_k = t.taps * t.channels >= 2 * kSplits;
+  if (t.format == Format::f32)
+    return t.n > 64 && (wide >= many || (wide >= enough && long_k)) ? kWideF32 : kSmallF32;
   if (t.image && t.channels < 128) return kShortF16;
+  if (wide >= many) return kManyF16;
   if (wide >= enough) return kWideF16;
-  return ceil_div(t.m, 32) * ceil_div(t.n, 32) >= enough ? kMiddleF16 : kSmallF16;
+  return blocks(t, 32, 32) >= enough ? kMiddleF16 : kSmallF16;
 }
 
 }  // namespace
@@ -82,8 +94,8 @@ TileChoice choose_tile(const TileTask& t, const DeviceTraits& traits, const Matr
     c.params.image = t.image;
     return c;
   }
-  const int64_t blocks = ceil_div(t.m, 128) * ceil_div(t.n, 128);
-  if (!t.image && blocks * 2 >= busy(traits) * 3 / 2 && t.channels % 64 == 0 && t.n % 128 == 0) {
+  if (!t.image && 4 * blocks(t, 128, 128) >= 6 * cores(traits) && t.channels % 64 == 0 &&
+      t.n % 128 == 0) {
     c.params = large(t.format);
     return c;
   }
@@ -91,11 +103,10 @@ TileChoice choose_tile(const TileTask& t, const DeviceTraits& traits, const Matr
   c.params = params_of(row, shape);
   c.params.image = t.image;
   const int64_t steps = t.taps * ceil_div(t.channels, row.bk);
-  const int64_t groups = ceil_div(t.m, row.bm) * ceil_div(t.n, row.bn);
-  if (steps * row.bk >= 2048) {
-    const int64_t most = t.format == Format::f32 ? 8 : 4;
-    const int64_t wanted = ceil_div(busy(traits) * 3 / 2, groups);
-    c.splits = static_cast<uint32_t>(std::clamp<int64_t>(wanted, 1, std::min(most, steps / 2)));
+  if (steps * row.bk >= kSplits) {
+    const int64_t at_once = cores(traits) * row.per_core, most = t.format == Format::f32 ? 8 : 4;
+    c.splits = static_cast<uint32_t>(
+        std::clamp<int64_t>(at_once / blocks(t, row.bm, row.bn), 1, std::min(most, steps / 2)));
   }
   return c;
 }
