@@ -2,7 +2,7 @@
 // Checks of our own code (CHECK) and the short way to throw an Error (fail).
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "pumice/error.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/inputs.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cctype>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Types of what works on tiles and matrices, with the sizes and alignment that types alone tell.
+#include <fmt/format.h>
 #include <algorithm>
 #include <initializer_list>
 

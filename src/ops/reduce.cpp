@@ -75,30 +75,30 @@ Form form_of(const NodeContext& node) {
   return f;
 }
 
-template <size_t I>
-struct Entry {
-  static constexpr const Row& row = kRows[I / 2];
-  static constexpr bool kAxesInput = I % 2 == 1;
+// One row, in its older or its newer form.
+struct Reduction {
+  const Row& row;
+  bool axes_input;
 
   /// The extremes of bools are and, or.
-  static Kind kind_for(DType type) {
+  Kind kind_for(DType type) const {
     if (type != DType::b1) return row.kind;
     return row.kind == Kind::max ? Kind::any : Kind::all;
   }
 
-  static double identity(DType type) {
+  double identity(DType type) const {
     if (type == DType::b1) return row.kind == Kind::max ? 0 : 1;
     return row.start();
   }
 
-  static Reasons check(const NodeContext& node) {
+  Reasons check(const NodeContext& node) const {
     Reasons reasons;
     want_type(reasons, node, 0, row.types);
     want_known(reasons, node, 1, "its axes");
     return reasons;
   }
 
-  static std::vector<Value> infer(const NodeContext& node) {
+  std::vector<Value> infer(const NodeContext& node) const {
     const Form f = form_of(node);
     Dims dims = node.input(0).dims;
     if (!f.keep) return one(node.input(0).type, without(dims, f.axes));
@@ -106,7 +106,7 @@ struct Entry {
     return one(node.input(0).type, dims);
   }
 
-  static void lower(Lowering& l) {
+  void lower(Lowering& l) const {
     const Form f = form_of(l.node);
     const DType type = l.inputs[0].type();
     if (f.nothing) {
@@ -130,7 +130,7 @@ struct Entry {
     l.results[0] = view::cast(l.core.reshape(y, l.outputs[0].dims), type);
   }
 
-  static void reference(const NodeContext& node, References inputs, std::span<Array> outputs) {
+  void reference(const NodeContext& node, References inputs, std::span<Array> outputs) const {
     const Form f = form_of(node);
     Array& out = outputs[0];
     if (f.nothing) {
@@ -155,16 +155,16 @@ struct Entry {
     }
   }
 
-  static Cases cases() {
+  Cases cases() const {
     Cases cases;
     const auto add = [&](std::string name, DType type, std::vector<onnx::Dim> dims,
                          const std::vector<int64_t>& axes, Attributes attributes = {}) -> Case& {
       std::vector<CaseInput> inputs{in(type, std::move(dims))};
-      if (kAxesInput)
+      if (axes_input)
         inputs.push_back(list(axes));
       else
         attributes.push_back(attr("axes", axes));
-      cases.push_back(node_case(std::move(name), row.name, kAxesInput ? row.axes_input : 11,
+      cases.push_back(node_case(std::move(name), row.name, axes_input ? row.axes_input : 11,
                                 std::move(inputs), std::move(attributes)));
       Case& c = cases.back();
       const bool exact = row.kind == Kind::max || row.kind == Kind::min;
@@ -184,7 +184,7 @@ struct Entry {
     add("middle, dropped", t, {3, 17, 5}, {1}, {attr("keepdims", 0)});
     add("two", t, {3, 5, 7, 2}, {-3, -1});
     add("unit axis", t, {3, 1, 5}, {1});
-    if (kAxesInput) {
+    if (axes_input) {
       add("all", t, {3, 5}, {}, {attr("keepdims", 0)});
       if (row.after == same_after && row.before == same)
         add("nothing", t, {3, 5}, {}, {attr("noop_with_empty_axes", 1)});
@@ -199,14 +199,27 @@ struct Entry {
       add("specials", t, {6, 4}, {1}).specials = true;
     return cases;
   }
+};
+
+template <size_t I>
+struct Entry {
+  static constexpr Reduction kOf{kRows[I / 2], I % 2 == 1};
+
+  static Reasons check(const NodeContext& node) { return kOf.check(node); }
+  static std::vector<Value> infer(const NodeContext& node) { return kOf.infer(node); }
+  static void lower(Lowering& l) { kOf.lower(l); }
+  static void reference(const NodeContext& node, References inputs, std::span<Array> outputs) {
+    kOf.reference(node, inputs, outputs);
+  }
+  static Cases cases() { return kOf.cases(); }
 
   static constexpr Operator make() {
     Operator op;
-    op.name = row.name;
-    op.since = kAxesInput ? row.axes_input : 1;
-    op.until = kAxesInput ? 1000 : row.axes_input - 1;
-    op.inputs = {1, kAxesInput ? 2u : 1u};
-    op.attributes = kAxesInput ? "keepdims noop_with_empty_axes" : "axes keepdims";
+    op.name = kOf.row.name;
+    op.since = kOf.axes_input ? kOf.row.axes_input : 1;
+    op.until = kOf.axes_input ? 1000 : kOf.row.axes_input - 1;
+    op.inputs = {1, kOf.axes_input ? 2u : 1u};
+    op.attributes = kOf.axes_input ? "keepdims noop_with_empty_axes" : "axes keepdims";
     op.check = check;
     op.infer = infer;
     op.lower = lower;

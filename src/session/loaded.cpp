@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/loaded.h"
 
+#include <fmt/format.h>
 #include <algorithm>
 #include <cstring>
 
