@@ -92,17 +92,6 @@ std::vector<Verdict> verdicts_of(const core::Graph& graph, const core::Op& op,
   return all;
 }
 
-// The first operator whose result differs; "" if none does.
-std::string first_difference(const core::Graph& graph, const Stored& a, const Stored& b) {
-  for (const core::Op& op : graph.ops)
-    for (const core::Output& o : op.outputs) {
-      const TensorId own = core::owner(graph, o.tensor);
-      const auto x = a.find(own), y = b.find(own);
-      if (x != a.end() && y != b.end() && x->second != y->second) return op.name;
-    }
-  return "";
-}
-
 using Json = nlohmann::ordered_json;
 
 Json number(double x) {  // JSON has no infinity
@@ -146,6 +135,16 @@ std::string report(const std::vector<Verdict>& verdicts, int runs, const std::st
 }
 
 }  // namespace
+
+std::string first_difference(const core::Graph& graph, const Stored& a, const Stored& b) {
+  for (const core::Op& op : graph.ops)
+    for (const core::Output& o : op.outputs) {
+      const TensorId own = core::owner(graph, o.tensor);
+      const auto x = a.find(own), y = b.find(own);
+      if (x != a.end() && y != b.end() && x->second != y->second) return op.name;
+    }
+  return "";
+}
 
 Stored read_all(const Loaded& loaded) {
   const plan::Plan& plan = loaded.plan();

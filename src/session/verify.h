@@ -31,6 +31,9 @@ Stored read_all(const Loaded& loaded);
 std::vector<Verdict> judge_all(const plan::Plan& plan, const Stored& stored,
                                select::Precision precision, const VerifyOptions& options);
 
+/// The first operator of which the two hold different results; "" if there is none.
+std::string first_difference(const core::Graph& graph, const Stored& a, const Stored& b);
+
 /// Runs a program whose plan keeps all, and reports.
 Verification verify(Device device, Program program, const VerifyOptions& options, Format format);
 
