@@ -21,8 +21,8 @@ struct Options {
   std::string model, precision = "auto", stage = "plan", json, output;
   std::vector<std::string> dims, values, live, state, inputs;
   std::string device;
-  int repeat = 1;
-  bool profile = false;
+  int repeat = 1, runs = 5;
+  bool profile = false, contracts = false;
   uint64_t seed = 1;
 };
 
@@ -94,37 +94,6 @@ struct Report {
   }
 };
 
-// Inputs that are not given: seeded numbers in [-1, 1], integers 0 to 9.
-Tensor generated(const ValueInfo& info, uint64_t seed) {
-  for (const int64_t d : info.dims)
-    if (d < 0) usage("input " + info.name + " has open dims: give it with --input");
-  Tensor t = Tensor::make(info.type, info.dims);
-  uint64_t s = seed;
-  const auto next = [&s] {
-    s = s * 6364136223846793005u + 1442695040888963407u;
-    return static_cast<uint32_t>(s >> 33);
-  };
-  const auto real = [&] { return static_cast<double>(next()) / 1073741824.0 - 1.0; };
-  for (int64_t i = 0; i < t.elements(); i++) {
-    switch (info.type) {
-      case ElementType::f32: t.as<float>()[i] = static_cast<float>(real()); break;
-      case ElementType::f64: t.as<double>()[i] = real(); break;
-      case ElementType::f16: t.as<uint16_t>()[i] = static_cast<uint16_t>(next() % 0x3c00u); break;
-      case ElementType::bf16: t.as<uint16_t>()[i] = static_cast<uint16_t>(next() % 0x3f80u); break;
-      case ElementType::boolean: t.as<uint8_t>()[i] = next() & 1; break;
-      case ElementType::i8:
-      case ElementType::u8: t.as<uint8_t>()[i] = static_cast<uint8_t>(next() % 10); break;
-      case ElementType::i16:
-      case ElementType::u16: t.as<uint16_t>()[i] = static_cast<uint16_t>(next() % 10); break;
-      case ElementType::i32:
-      case ElementType::u32: t.as<uint32_t>()[i] = next() % 10; break;
-      case ElementType::i64:
-      case ElementType::u64: t.as<uint64_t>()[i] = next() % 10; break;
-    }
-  }
-  return t;
-}
-
 std::string file_name(std::string name) {
   for (char& c : name)
     if (c == '/' || c == '\\' || c == ':' || c == '\0') c = '_';
@@ -145,19 +114,28 @@ void print_times(const char* what, std::vector<double> v) {
               at(50), at(25), at(75), v[0]);
 }
 
-int run(const Options& o, const Report& report) {
+std::map<std::string, Tensor> given_inputs(const Options& o) {
   std::map<std::string, Tensor> inputs;
   for (const std::string& i : o.inputs) {
     const auto [name, file] = split(i, "--input");
     inputs[name] = cli::read_npy(file);
   }
+  return inputs;
+}
+
+int run(const Options& o, const Report& report) {
+  std::map<std::string, Tensor> inputs = given_inputs(o);
   const Device opened = Device::open(o.device);
   const auto load_begin = std::chrono::steady_clock::now();
   Session session = Session::load(o.model, load_options(o), opened);
   const std::chrono::duration<double, std::milli> loaded =
       std::chrono::steady_clock::now() - load_begin;
-  for (const ValueInfo& info : session.inputs())
-    if (!info.state && inputs.count(info.name) == 0) inputs[info.name] = generated(info, o.seed);
+  for (const ValueInfo& info : session.inputs()) {
+    if (info.state || inputs.count(info.name) != 0) continue;
+    for (const int64_t d : info.dims)
+      if (d < 0) usage("input " + info.name + " has open dims: give it with --input");
+    inputs[info.name] = seeded_input(info, o.seed);
+  }
   std::map<std::string, Tensor> outputs;
   std::vector<double> wall, launches, device, waiting;
   for (int i = 0; i < o.repeat; i++) {
@@ -209,6 +187,19 @@ int dump(const Options& o, const Report& report) {
                                             {"spirv", Stage::spirv}};
   report.write(pumice::dump(o.model, load_options(o), stages.at(o.stage), Device::open(o.device)));
   return 0;
+}
+
+int verify(const Options& o, const Report& report) {
+  if (!o.contracts) usage("verify takes --contracts: nothing else is verified yet");
+  if (!o.live.empty() || !o.state.empty())
+    usage("verify takes no --live and no --state: give sizes with --dim");
+  VerifyOptions how;
+  how.seed = o.seed;
+  how.runs = o.runs;
+  how.inputs = given_inputs(o);
+  const Verification v = verify_contracts(o.model, load_options(o), report.format(), how);
+  report.write(v.report);
+  return v.holds ? 0 : kFailed;
 }
 
 int list_devices(const Report& report) {
@@ -279,10 +270,20 @@ int main(int argc, char** argv) {
   add_load_options(dump_command, o, true);
   dump_command->add_option("--stage", o.stage, "graph, core, plan, kernels or spirv")
       ->check(CLI::IsMember({"graph", "core", "plan", "kernels", "spirv"}));
+  CLI::App* verify_command = app.add_subcommand(
+      "verify", "is a model computed as precisely as promised: exit code 0, if not 1");
+  add_load_options(verify_command, o, true);
+  verify_command->add_flag("--contracts", o.contracts,
+                           "each product, convolution and attention on its own inputs, against "
+                           "float64 and a sequential f32 loop");
+  verify_command->add_option("--input", o.inputs, "NAME=FILE.npy (others are generated)");
+  verify_command->add_option("--runs", o.runs, "runs that must be equal bit for bit (5)")
+      ->check(CLI::PositiveNumber);
+  verify_command->add_option("--seed", o.seed, "for generated inputs and the rows that are judged");
   CLI::App* devices_command = app.add_subcommand("devices", "lists the devices of this machine");
   CLI::App* doctor_command = app.add_subcommand("doctor", "what is there, what is missing");
   std::vector<CLI::Option*> json;
-  for (CLI::App* c : {run_command, inspect_command, dump_command, devices_command})
+  for (CLI::App* c : {run_command, inspect_command, dump_command, verify_command, devices_command})
     json.push_back(add_json(c, o));
 
   try {
@@ -293,6 +294,7 @@ int main(int argc, char** argv) {
     if (run_command->parsed()) return run(o, report);
     if (inspect_command->parsed()) return inspect(o, report);
     if (dump_command->parsed()) return dump(o, report);
+    if (verify_command->parsed()) return verify(o, report);
     if (devices_command->parsed()) return list_devices(report);
     if (doctor_command->parsed()) return doctor();
   } catch (const CLI::ParseError& e) {

@@ -106,6 +106,24 @@ class Session {
   std::unique_ptr<State> state_;
 };
 
+/// A value for an input that nobody gives: seeded numbers, floats in [-1, 1) (f16 and bf16 in [0,
+/// 1)), integers 0 to 9. The same on every machine. Throws Error(bad_argument) for open dims.
+Tensor seeded_input(const ValueInfo& info, uint64_t seed);
+
+struct VerifyOptions {
+  uint64_t seed = 1;  // of generated inputs, and of which rows are judged
+  int runs = 5;       // that must be equal bit for bit
+  size_t rows = 64;   // judged of each operator, at most
+  /// By name; those that are left out are generated.
+  std::map<std::string, Tensor> inputs;
+};
+
+/// Whether the promise of precision was kept.
+struct Verification {
+  bool holds = false;
+  std::string report;
+};
+
 /// Says what the model needs and whether it is served, with every reason, and with `device` what
 /// its plan there would be; weights in other files may be missing. Throws only for bytes that are
 /// no model, and for options that do not fit it.
@@ -115,5 +133,16 @@ Inspection inspect(const std::filesystem::path& path, const LoadOptions& options
 /// as Session::load does.
 std::string dump(const std::filesystem::path& path, const LoadOptions& options, Stage stage,
                  const Device& device);
+/// Runs the model and judges each product, convolution and attention, with what is fused behind it,
+/// on the inputs that it had on the device: rows of it (vectors along the columns; of a convolution
+/// output pixels with all channels, those of one image as one vector) are computed again in float64
+/// and by a sequential f32 loop with operands rounded once as the precision says. The 2-norm of the
+/// error against float64 may be twice the loop's, or 4e-7 if that is more; what is not finite stays
+/// so. All runs must leave the same bits in every tensor. No memory is shared between tensors, as
+/// it is in a session. The report has a line for each operator and a last one for all. Throws as
+/// Session::load and Session::run do, and Error(bad_argument) for live dims and states.
+Verification verify_contracts(const std::filesystem::path& path, const LoadOptions& options,
+                              Format format, const VerifyOptions& verify = {},
+                              std::optional<Device> device = {});
 
 }  // namespace pumice

@@ -22,7 +22,8 @@ uint64_t aligned(uint64_t bytes) { return (bytes + kAlign - 1) / kAlign * kAlign
 
 class Planner {
  public:
-  Planner(core::Graph graph, std::vector<Step> steps, const Symbols& bounds) {
+  Planner(core::Graph graph, std::vector<Step> steps, const Symbols& bounds, bool keep_all)
+      : keep_all_(keep_all) {
     plan_.graph = std::move(graph);
     plan_.steps = std::move(steps);
     plan_.bounds = bounds;
@@ -116,7 +117,7 @@ class Planner {
         return u.read_by_run ? Region::weights : u.read_by_load ? Region::load : Region::none;
       case Tensor::Role::intermediate: break;
     }
-    if (u.written_by_load) return u.read_by_run ? Region::kept : Region::load;
+    if (u.written_by_load) return u.read_by_run || keep_all_ ? Region::kept : Region::load;
     if (!u.written_by_run) return Region::none;
     return u.cleared ? Region::cleared : Region::arena;
   }
@@ -131,7 +132,10 @@ class Planner {
       if (region == Region::none) continue;
       const uint64_t bytes = bytes_of(core::stored_elements(t), size_of(t.type), t.name);
       if (region == Region::arena) {
-        items.push_back({bytes, uses_[i].first, uses_[i].last, 0});
+        if (keep_all_)
+          items.push_back({bytes, 0, ~0u, 0});
+        else
+          items.push_back({bytes, uses_[i].first, uses_[i].last, 0});
         arena.push_back(i);
         continue;
       }
@@ -232,6 +236,7 @@ class Planner {
   }
 
   Plan plan_;
+  const bool keep_all_;
   std::vector<Use> uses_;
   std::vector<uint32_t> epochs_, sequence_, grids_;
 };
@@ -255,8 +260,8 @@ std::string_view name(Region region) {
   return "";
 }
 
-Plan make(core::Graph graph, std::vector<Step> steps, const Symbols& bounds) {
-  return Planner(std::move(graph), std::move(steps), bounds).make();
+Plan make(core::Graph graph, std::vector<Step> steps, const Symbols& bounds, bool keep_all) {
+  return Planner(std::move(graph), std::move(steps), bounds, keep_all).make();
 }
 
 std::string text(const Plan& plan) {

@@ -71,9 +71,11 @@ struct Plan {
   const Place& place(core::TensorId t) const { return tensors[static_cast<size_t>(t)]; }
 };
 
-/// `bounds`: the largest value of each live dim, for which memory is planned. Throws Error(refused)
-/// for a size that no bound limits.
-Plan make(core::Graph graph, std::vector<select::Step> steps, const Symbols& bounds = {});
+/// `bounds`: the largest value of each live dim, for which memory is planned. `keep_all`: no memory
+/// is used twice or given back, so that after a run each tensor that a step wrote can be read.
+/// Throws Error(refused) for a size that no bound limits.
+Plan make(core::Graph graph, std::vector<select::Step> steps, const Symbols& bounds = {},
+          bool keep_all = false);
 
 /// For dump --stage plan.
 std::string text(const Plan& plan);

@@ -276,14 +276,22 @@ std::vector<std::byte> Replay::read_state(TensorId tensor, const std::vector<int
   uint64_t total = size_of(plan_.graph[tensor].type);
   for (const int64_t d : dims) total *= static_cast<uint64_t>(d);
   std::vector<std::byte> out(total);
-  const Buffer from = regions_[static_cast<size_t>(Region::state)].at(0);
   const Place& place = plan_.place(tensor);
-  std::vector<std::byte> whole(place.bytes);
-  runtime::download(device_, from, place.offset, whole.data(), whole.size());
+  const std::vector<std::byte> whole = read(tensor);
   each_row(tensor, dims, [&](uint64_t at, uint64_t dense, uint64_t bytes) {
     std::memcpy(out.data() + dense, whole.data() + (at - place.offset), bytes);
   });
   return out;
+}
+
+std::vector<std::byte> Replay::read(TensorId tensor) const {
+  const Place& place = plan_.place(tensor);
+  CHECK(place.region != Region::none && place.region != Region::load,
+        "tensor {} is read, and has no memory after the load", plan_.graph[tensor].name);
+  std::vector<std::byte> bytes(place.bytes);
+  runtime::download(device_, regions_[static_cast<size_t>(place.region)].at(place.block),
+                    place.offset, bytes.data(), bytes.size());
+  return bytes;
 }
 
 void* Replay::input(TensorId tensor) {

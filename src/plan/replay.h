@@ -44,6 +44,10 @@ class Replay {
   void write_state(core::TensorId tensor, const std::vector<int64_t>& dims, const void* data);
   std::vector<std::byte> read_state(core::TensorId tensor, const std::vector<int64_t>& dims) const;
 
+  /// The bytes of a tensor's place on the device, as its layout has them. Of a tensor that shares
+  /// memory with others, what was written there last.
+  std::vector<std::byte> read(core::TensorId tensor) const;
+
   /// Runs with these values of the live dims, and waits.
   void run(const Symbols& symbols = {});
   const Times& times() const { return times_; }

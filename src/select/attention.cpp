@@ -90,9 +90,17 @@ AttentionParams params_for(Format format, int64_t size, int64_t keys, const Matr
   return p;
 }
 
+// Do the workgroup's lanes share loads of keys and stores of results evenly, 16 bytes each? The
+// kernel has no lanes that are left over; small heads have few vectors.
+bool shares_evenly(const AttentionParams& p, const MatrixShape& s) {
+  const uint32_t lanes = p.query_groups * p.key_groups * s.lanes;
+  return p.keys * p.key_groups * (p.size / 8u) % lanes == 0 &&
+         p.queries(s) * (p.size / (p.format == Format::f32 ? 4u : 8u)) % lanes == 0;
+}
+
 // Fewer keys at once where they do not fit.
 AttentionParams fitted(AttentionParams p, const MatrixShape& s, const DeviceTraits& traits) {
-  while (shared_bytes(p, s) > traits.shared_bytes ||
+  while (shared_bytes(p, s) > traits.shared_bytes || !shares_evenly(p, s) ||
          p.query_groups * p.key_groups * s.lanes > traits.max_workgroup) {
     if (p.key_groups > 1)
       p.key_groups /= 2;

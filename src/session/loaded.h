@@ -32,6 +32,8 @@ class Loaded {
   const Kernels& kernels() const { return kernels_; }
   const runtime::Device& device() const { return device_.handle(); }
   const std::vector<plan::LaunchTime>& times() const { return times_; }
+  /// See plan::Replay::read; the program says whether tensors of a run are kept.
+  std::vector<std::byte> read(core::TensorId tensor) const { return replay_->read(tensor); }
   RunTimes run_times() const {
     const plan::Times& t = replay_->times();
     return {t.launches, t.device, t.replay};

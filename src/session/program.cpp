@@ -81,7 +81,7 @@ core::Graph lower(const Program& program, const DeviceTraits& traits) {
 plan::Plan make_plan(const Program& program, const DeviceTraits& traits) {
   core::Graph graph = lower(program, traits);
   std::vector<select::Step> steps = select::select(graph, traits, {program.precision});
-  return plan::make(std::move(graph), std::move(steps), program.bounds);
+  return plan::make(std::move(graph), std::move(steps), program.bounds, program.keep_all);
 }
 
 }  // namespace pumice::session

@@ -20,6 +20,7 @@ struct Program {
   select::Precision precision{};
   plan::Symbols bounds;                      // of live dims
   std::map<std::string, std::string> state;  // output -> input
+  bool keep_all = false;                     // plans keep each tensor until a run's end
 };
 
 /// Infers the types; refusals stand in `typed`. Throws as graph::infer does.

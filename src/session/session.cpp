@@ -4,6 +4,7 @@
 #include "onnx/reader.h"
 #include "session/loaded.h"
 #include "session/report.h"
+#include "session/verify.h"
 
 namespace pumice {
 
@@ -94,6 +95,15 @@ std::string dump(const std::filesystem::path& path, const LoadOptions& options, 
   const Program program =
       session::analyse(onnx::read_file(path, onnx::Weights::absent_allowed), options);
   return session::dump_text(program, device.handle(), stage);
+}
+
+Verification verify_contracts(const std::filesystem::path& path, const LoadOptions& options,
+                              Format format, const VerifyOptions& verify,
+                              std::optional<Device> device) {
+  Program program = session::analyse(onnx::read_file(path), options);
+  graph::require_served(program.typed);
+  return session::verify(device_for(options, std::move(device)), std::move(program), verify,
+                         format);
 }
 
 }  // namespace pumice

@@ -71,39 +71,25 @@ void fill(void* out, size_t size, uint64_t bits, size_t count) {
 
 class Evaluator {
  public:
-  Evaluator(const View& view, const std::function<HostTensor(TensorId)>& tensor)
-      : view_(view), tensor_(tensor) {
-    for (const Dim& d : view.dims) extents_.push_back(d.value());
-  }
+  Evaluator(const View& view, const Points& points,
+            const std::function<HostTensor(TensorId)>& tensor, std::span<const void* const> results)
+      : view_(view), points_(points), tensor_(tensor), results_(results) {}
 
   std::vector<std::byte> run() {
-    size_t total = 1;
-    for (const int64_t e : extents_) total *= static_cast<size_t>(e);
     const size_t size = size_of(view_.type());
-    std::vector<std::byte> out(total * size);
-    for (size_t begin = 0; begin < total; begin += kBlock) {
-      count_ = std::min(kBlock, total - begin);
-      number_axes(begin);
+    std::vector<std::byte> out(points_.count * size);
+    for (begin_ = 0; begin_ < points_.count; begin_ += kBlock) {
+      count_ = std::min(kBlock, points_.count - begin_);
+      indices_.resize(view_.rank());
+      for (std::vector<int64_t>& axis : indices_) axis.resize(count_);
+      points_.indices(begin_, indices_);
       done_.clear();
-      std::memcpy(out.data() + begin * size, node(view_.root), count_ * size);
+      std::memcpy(out.data() + begin_ * size, node(view_.root), count_ * size);
     }
     return out;
   }
 
  private:
-  // Indices of the block's elements along each axis.
-  void number_axes(size_t begin) {
-    indices_.assign(extents_.size(), std::vector<int64_t>(count_));
-    for (size_t i = 0; i < count_; i++) {
-      size_t rest = begin + i;
-      for (size_t a = extents_.size(); a-- > 0;) {
-        const auto e = static_cast<size_t>(extents_[a]);
-        indices_[a][i] = static_cast<int64_t>(rest % e);
-        rest /= e;
-      }
-    }
-  }
-
   std::vector<int64_t> affine(const Affine& a) const {
     std::vector<int64_t> out(count_, a.offset.value());
     for (size_t axis = 0; axis < a.factors.size(); axis++) {
@@ -128,7 +114,13 @@ class Evaluator {
                          count_);
         break;
       }
-      case Node::Kind::result: CHECK(false, "a result has no value on the host"); break;
+      case Node::Kind::result: {
+        CHECK(n.slot < results_.size(), "result {} has no value on the host", n.slot);
+        const size_t size = size_of(n.type);
+        std::memcpy(out.data(), static_cast<const std::byte*>(results_[n.slot]) + begin_ * size,
+                    count_ * size);
+        break;
+      }
       case Node::Kind::access: access(n, out.data()); break;
       case Node::Kind::apply: apply(n, out.data()); break;
     }
@@ -201,9 +193,10 @@ class Evaluator {
   }
 
   const View& view_;
+  const Points& points_;
   const std::function<HostTensor(TensorId)>& tensor_;
-  std::vector<int64_t> extents_;
-  size_t count_ = 0;
+  const std::span<const void* const> results_;
+  size_t begin_ = 0, count_ = 0;  // of the block's elements
   std::vector<std::vector<int64_t>> indices_;
   std::unordered_map<const Node*, Array> done_;
   Expansions expansions_;
@@ -219,7 +212,29 @@ std::vector<int64_t> dense_strides(const std::vector<int64_t>& extents) {
 
 std::vector<std::byte> evaluate(const View& view,
                                 const std::function<HostTensor(TensorId)>& tensor) {
-  return Evaluator(view, tensor).run();
+  std::vector<size_t> extents;
+  size_t total = 1;
+  for (const Dim& d : view.dims) {
+    extents.push_back(static_cast<size_t>(d.value()));
+    total *= extents.back();
+  }
+  const auto row_major = [&](size_t begin, std::vector<std::vector<int64_t>>& indices) {
+    if (extents.empty()) return;
+    for (size_t i = 0; i < indices[0].size(); i++) {
+      size_t rest = begin + i;
+      for (size_t a = extents.size(); a-- > 0;) {
+        indices[a][i] = static_cast<int64_t>(rest % extents[a]);
+        rest /= extents[a];
+      }
+    }
+  };
+  return evaluate(view, {total, row_major}, tensor);
+}
+
+std::vector<std::byte> evaluate(const View& view, const Points& points,
+                                const std::function<HostTensor(TensorId)>& tensor,
+                                std::span<const void* const> results) {
+  return Evaluator(view, points, tensor, results).run();
 }
 
 }  // namespace pumice::view

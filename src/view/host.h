@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 #include "view/view.h"
@@ -26,5 +27,18 @@ std::vector<int64_t> dense_strides(const std::vector<int64_t>& extents);
 /// `tensor` gives each tensor that is read; what it throws is passed on.
 std::vector<std::byte> evaluate(const View& view,
                                 const std::function<HostTensor(TensorId)>& tensor);
+
+/// Chosen elements of a view.
+struct Points {
+  size_t count = 0;
+  /// Sets, for each axis of the view, the indices of the elements begin, begin + 1, ...: as many as
+  /// the axis's vector has.
+  std::function<void(size_t begin, std::vector<std::vector<int64_t>>& indices)> indices;
+};
+/// The elements at `points`, in their order. `results`, by slot: what the operator computed, an
+/// element for each point, of the type that the result nodes have.
+std::vector<std::byte> evaluate(const View& view, const Points& points,
+                                const std::function<HostTensor(TensorId)>& tensor,
+                                std::span<const void* const> results = {});
 
 }  // namespace pumice::view

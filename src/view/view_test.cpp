@@ -304,6 +304,35 @@ std::string message_of(const std::function<void()>& f) {
   return "nothing";
 }
 
+// More points than are computed at once; each knows its own indices and its own result.
+TEST(View, ChosenPointsWithResults) {
+  const Array x = Array::counting({5, 7});
+  const size_t count = 10000;
+  std::vector<float> results(count);
+  for (size_t i = 0; i < count; i++) results[i] = 100 * static_cast<float>(i);
+  const View v = apply(Function::add, {access(kX, DType::f32, {5, 7}), result(DType::f32, {5, 7})});
+  const auto indices = [](size_t begin, std::vector<std::vector<int64_t>>& to) {
+    ASSERT_EQ(to.size(), 2u);
+    for (size_t i = 0; i < to[0].size(); i++) {
+      to[0][i] = static_cast<int64_t>((begin + i) * 3 % 5);
+      to[1][i] = static_cast<int64_t>((begin + i) * 2 % 7);
+    }
+  };
+  const std::function<HostTensor(TensorId)> tensor = [&](TensorId) {
+    return HostTensor{x.data.data(), {7, 1}};
+  };
+  const void* const slots[] = {results.data()};
+  const std::vector<std::byte> bytes = evaluate(v, {count, indices}, tensor, slots);
+  ASSERT_EQ(bytes.size(), count * sizeof(float));
+  for (size_t i = 0; i < count; i++) {
+    float found = 0;
+    std::memcpy(&found, bytes.data() + i * sizeof(float), sizeof(float));
+    ASSERT_EQ(found,
+              x.at({static_cast<int64_t>(i * 3 % 5), static_cast<int64_t>(i * 2 % 7)}) + results[i])
+        << i;
+  }
+}
+
 TEST(View, Errors) {
   const View x = access(kX, DType::f32, {2, 3}), h = access(kX, DType::f16, {2, 3});
   const View other = access(kX, DType::f32, {2, 4}), i = access(kX, DType::i32, {2, 3});
