@@ -238,6 +238,23 @@ TEST_P(EachKernel, HasNoFinding) {
   std::printf("%zu kernels not seen before, %zu of them on all workgroups\n", count, wholes);
 }
 
+// The same run of a kernel with less memory than it stores to.
+TEST(EachKernelItself, SeesAStoreOutside) {
+  if (const std::string why = why_absent("vit_b"); !why.empty()) GTEST_SKIP() << why;
+  plan::Plan plan = session::make_plan(program("vit_b", Precision::f16), h200());
+  for (const auto& [key, steps] : kernels_of(plan)) {
+    const select::Step& step = plan.steps[steps[0]];
+    if (step.recipe.family != "attention") continue;
+    plan.tensors[static_cast<size_t>(step.writes[0])].bytes /= 2;
+    bool whole = false;
+    const interp::Report report = OneLaunch(plan, steps[0]).run(whole);
+    ASSERT_FALSE(report.findings.empty());
+    EXPECT_EQ(report.findings[0].kind, interp::Finding::out_of_bounds) << report.findings[0].text;
+    return;
+  }
+  ADD_FAILURE() << "no attention";
+}
+
 std::string param_name(const testing::TestParamInfo<EachKernel::ParamType>& info) {
   return std::get<0>(info.param) + "_" + precision_name(std::get<1>(info.param));
 }
