@@ -172,22 +172,25 @@ class Checker {
 
   // ---- memory
 
-  void inside(const std::string& owner, const Place& p) {
+  // `owner` gives its name, which is made only where something is found.
+  template <typename Name>
+  void inside(const Name& owner, const Place& p) {
     const auto& blocks = plan_.bytes[static_cast<size_t>(p.region)];
     if (p.block >= blocks.size() || p.offset + p.bytes > blocks[p.block])
-      found("{} lies at {}, beyond its region", owner, at(p));
+      found("{} lies at {}, beyond its region", owner(), at(p));
     if (p.offset % kAlignment != 0)
-      found("{} lies at {}, no multiple of {}", owner, at(p), kAlignment);
+      found("{} lies at {}, no multiple of {}", owner(), at(p), kAlignment);
   }
 
-  bool large_enough(const std::string& owner, const Place& p, const Dim& elements, size_t size) {
+  template <typename Name>
+  bool large_enough(const Name& owner, const Place& p, const Dim& elements, size_t size) {
     const auto most = elements.upper_bound(plan_.bounds);
     if (!most) {
-      found("{}: its size {} has no bound", owner, elements.text());
+      found("{}: its size {} has no bound", owner(), elements.text());
       return false;
     }
     const uint64_t wanted = static_cast<uint64_t>(std::max<int64_t>(*most, 0)) * size;
-    if (p.bytes < wanted) found("{} has {} bytes, wanted {}", owner, p.bytes, wanted);
+    if (p.bytes < wanted) found("{} has {} bytes, wanted {}", owner(), p.bytes, wanted);
     return p.bytes >= wanted;
   }
 
@@ -200,9 +203,10 @@ class Checker {
       if (p.region != owners.region || p.block != owners.block || p.offset != owners.offset)
         found("{} lies at {}, {} at {}", what(i), at(p), what(own(t.same_as)), at(owners));
     }
-    inside(what(i), p);
-    if (large_enough(what(i), p, product(t.dims), size_of(t.type)) && t.same_as == TensorId::none)
-      large_enough(what(i), p, core::stored_elements(t), size_of(t.type));
+    const auto owner = [&] { return what(i); };
+    inside(owner, p);
+    if (large_enough(owner, p, product(t.dims), size_of(t.type)) && t.same_as == TensorId::none)
+      large_enough(owner, p, core::stored_elements(t), size_of(t.type));
     if (t.role == Tensor::Role::constant && t.data.bytes != nullptr && t.data.size > p.bytes)
       found("{} has {} bytes of data and {} of memory", what(i), t.data.size, p.bytes);
   }
@@ -213,9 +217,9 @@ class Checker {
     if (wanted.size() != places.size())
       found("{} has {} buffers, wanted {}", who(s), places.size(), wanted.size());
     for (size_t b = 0; b < std::min(wanted.size(), places.size()); b++) {
-      const std::string owner = fmt::format("buffer {} of {}", b, who(s));
+      const auto owner = [&] { return fmt::format("buffer {} of {}", b, who(s)); };
       if (places[b].region != Region::zeroed)
-        found("{} lies in {}, which is not zeroed", owner, name(places[b].region));
+        found("{} lies in {}, which is not zeroed", owner(), name(places[b].region));
       inside(owner, places[b]);
       large_enough(owner, places[b], wanted[b], 1);
     }
@@ -341,27 +345,27 @@ class Checker {
     };
     for (size_t i = 0; i < launch.arguments.size(); i++) {
       const ArgumentValue& a = launch.arguments[i];
-      const std::string which = fmt::format("argument {} of {}", i, who(s));
+      const auto which = [&] { return fmt::format("argument {} of {}", i, who(s)); };
       if (a.kind == Kind::tensor) {
         if (static_cast<size_t>(a.tensor) >= plan_.tensors.size())
-          found("{} is no tensor", which);
+          found("{} is no tensor", which());
         else if (!touches(a.tensor))
-          found("{} is {}, which the step neither reads nor writes", which,
+          found("{} is {}, which the step neither reads nor writes", which(),
                 what(static_cast<size_t>(a.tensor)));
         else if (static_cast<uint64_t>(a.dim.value()) >= plan_.place(a.tensor).bytes &&
                  !is_empty(own(a.tensor)))
-          found("{} begins {} bytes after {}, which has {}", which, a.dim.value(),
+          found("{} begins {} bytes after {}, which has {}", which(), a.dim.value(),
                 what(own(a.tensor)), plan_.place(a.tensor).bytes);
       }
       if (a.kind == Kind::buffer && a.number >= plan_.buffers[s].size())
-        found("{} is buffer {} of {}", which, a.number, plan_.buffers[s].size());
-      if (a.kind == Kind::dims && plan_.dims.empty()) found("{}: there is no dims block", which);
+        found("{} is buffer {} of {}", which(), a.number, plan_.buffers[s].size());
+      if (a.kind == Kind::dims && plan_.dims.empty()) found("{}: there is no dims block", which());
       if (a.kind == Kind::slot &&
           words(DimWords::Kind::value, {a.dim, {}, {}}, a.number) == nullptr)
-        found("{}: word {} of the dims block does not hold {}", which, a.number, a.dim.text());
+        found("{}: word {} of the dims block does not hold {}", which(), a.number, a.dim.text());
       if (a.kind == Kind::slots &&
           words(DimWords::Kind::divisor, {a.dim, {}, {}}, a.number) == nullptr)
-        found("{}: word {} of the dims block is no divisor of {}", which, a.number, a.dim.text());
+        found("{}: word {} of the dims block is no divisor of {}", which(), a.number, a.dim.text());
     }
     const auto& g = launch.grid;
     const bool known = g[0].known() && g[1].known() && g[2].known();

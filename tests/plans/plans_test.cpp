@@ -38,12 +38,18 @@ class Plans : public testing::TestWithParam<Param> {
   static const plan::Plan& plan() { return planned(model(), precision()).plan; }
 };
 
+// Sessions check each plan that they make, so this takes little time.
 TEST_P(Plans, AreRight) {
-  const auto begin = std::chrono::steady_clock::now();
-  const std::vector<std::string> findings = plan::check(plan());
-  const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
-  EXPECT_EQ(lines(findings), "");
-  std::printf("%zu steps checked in %.2f ms\n", plan().steps.size(), took.count());
+  const plan::Plan& made = plan();
+  double best = 1e9;
+  for (int i = 0; i < 5; i++) {
+    const auto begin = std::chrono::steady_clock::now();
+    const std::vector<std::string> findings = plan::check(made);
+    const std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - begin;
+    EXPECT_EQ(lines(findings), "");
+    best = std::min(best, took.count());
+  }
+  std::printf("%zu steps checked in %.2f ms\n", made.steps.size(), best);
 }
 
 // A kernel is built once for all recipes of its family and key: each must have the same text, and
@@ -61,10 +67,12 @@ TEST_P(Plans, EqualKeysAreOneKernel) {
 TEST_P(Plans, AreRightOnOtherDevices) {
   std::vector<DeviceTraits> devices{interpreter_traits()};
   for (const runtime::DeviceEntry& d : runtime::list_devices())
-    if (d.refusal.empty() && !d.traits.name.empty()) devices.push_back(d.traits);
-  for (const DeviceTraits& traits : devices)
+    if (d.refusal.empty() && d.traits.api == "vulkan") devices.push_back(d.traits);
+  for (const DeviceTraits& traits : devices) {
+    std::printf("%s\n", traits.name.c_str());
     EXPECT_EQ(lines(plan::check(session::make_plan(program(model(), precision()), traits))), "")
         << traits.name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(, Plans,

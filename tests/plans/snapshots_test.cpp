@@ -2,7 +2,7 @@
 // What some kernels are made of, as committed: a change of a kernel's text or of its SPIR-V shows,
 // wanted or not, and every compiler makes the same bytes. To write the files anew:
 //
-//     PUMICE_RENEW_SNAPSHOTS=1 ./dev test plans
+//     PUMICE_RENEW_SNAPSHOTS=1 ./dev test --fast plans
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -74,7 +74,7 @@ TEST(Snapshots, KernelsAreAsCommitted) {
     std::stringstream committed;
     committed << in.rdbuf();
     EXPECT_EQ(committed.str(), now)
-        << s.name << ": if the change is wanted, PUMICE_RENEW_SNAPSHOTS=1 ./dev test plans";
+        << s.name << ": if the change is wanted, PUMICE_RENEW_SNAPSHOTS=1 ./dev test --fast plans";
   }
 }
 
