@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models.h"
 
-#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
 
 #include "base/check.h"
+#include "base/test_data.h"
 #include "kernel/count.h"
 #include "onnx/reader.h"
 #include "ops/decode_block.h"
@@ -16,11 +16,13 @@ namespace {
 
 const std::string kTraits = PUMICE_TEST_TRAITS "/nvidia-h200.json";
 
-std::string file_of(const std::string& model) {
-  const bool trained = model == "ppocr2_cls";
-  const char* folder = std::getenv(trained ? "PUMICE_TEST_MODELS" : "PUMICE_TEST_ZOO");
-  if (folder == nullptr) return {};
-  return std::string(folder) + (trained ? "/ppocr2-cls.onnx" : "/" + model + "/model.onnx");
+const char* variable_of(const std::string& model) {
+  return model == "ppocr2_cls" ? "PUMICE_TEST_MODELS" : "PUMICE_TEST_ZOO";
+}
+
+std::filesystem::path file_of(const std::string& model) {
+  const std::filesystem::path folder = test_data(variable_of(model));
+  return folder / (model == "ppocr2_cls" ? "ppocr2-cls.onnx" : model + "/model.onnx");
 }
 
 }  // namespace
@@ -43,11 +45,9 @@ std::vector<std::string> model_names() {
 
 std::string why_absent(const std::string& model) {
   if (model == "decode") return {};
-  const std::string file = file_of(model);
-  if (!file.empty() && std::filesystem::exists(file)) return {};
-  return fmt::format("{} is not there: run this through ./dev test, which gets it and names {}",
-                     file.empty() ? model : file,
-                     model == "ppocr2_cls" ? "PUMICE_TEST_MODELS" : "PUMICE_TEST_ZOO");
+  if (test_data(variable_of(model)).empty() || !std::filesystem::exists(file_of(model)))
+    return fmt::format("needs {} with {} (./dev test)", variable_of(model), model);
+  return {};
 }
 
 session::Program program(const std::string& model, Precision precision) {

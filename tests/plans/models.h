@@ -25,7 +25,7 @@ struct Planned {
 /// "ppocr2_cls", "mobilenetv2", "resnet50", "vit_b", "decode" (one token, its cache grows in
 /// place).
 std::vector<std::string> model_names();
-/// Why the model is not there, with the command that gets it; empty: it is.
+/// For a skip: what the model needs that is not there; empty: it is there.
 std::string why_absent(const std::string& model);
 session::Program program(const std::string& model, Precision precision);
 const Planned& planned(const std::string& model, Precision precision);

@@ -6,6 +6,7 @@
 #include <chrono>
 #include <set>
 
+#include "base/test_data.h"
 #include "emit/spirv/emit.h"
 #include "emit/spirv/spirv_val.h"
 #include "kernel/count.h"
@@ -163,9 +164,8 @@ INSTANTIATE_TEST_SUITE_P(, Kernels,
 
 // Every kernel of these plans once.
 TEST(Modules, PassSpirvVal) {
-  const char* validator = std::getenv("PUMICE_SPIRV_VAL");
-  if (validator == nullptr)
-    GTEST_SKIP() << "PUMICE_SPIRV_VAL names no spirv-val: nothing was validated";
+  SKIP_WITHOUT("PUMICE_SPIRV_VAL", "./dev test");
+  const std::string validator = test_data("PUMICE_SPIRV_VAL");
   std::set<std::string> seen;
   for (const std::string& model : model_names()) {
     if (const std::string why = why_absent(model); !why.empty()) GTEST_SKIP() << why;
