@@ -123,12 +123,14 @@ double bound_of(const std::string& kernel) {
       {"contract_f16_image_32x32x128_w32x16x2_s1n2_packed_tail", 6.88},
       {"contract_f16_image_32x64x128_w32x16x2_s1n2_packed", 5.84},
       {"contract_f16_image_32x64x128_w32x16x2_s1n2_packed_tail", 6.84},
+      {"contract_f16_image_32x64x64_w32x16x1_s2n4_packed", 5.84},
       {"contract_f32_", 4.67},
       {"contract_f32_image_", 8.84},
       {"contract_f32_image_32x64x64_w32x16x2_s2n2_packed", 8.34},
       {"contract_f32_image_32x64x64_w32x16x2_s2n2_packed_tail", 8.84},
       {"attention_f16_", 4.82},
       {"attention_f32_", 24.44},
+      {"attention_f32_d64_q1x2_k4x16_registers", 26.25},
   };
   double bound = 4;
   size_t longest = 0;
