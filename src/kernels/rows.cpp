@@ -66,6 +66,7 @@ class Rows {
   kernel::Kernel build() {
     Builder k("rows_" + hash_of(arguments_.key()).hex().substr(0, 8), lanes_, group_);
     k_ = &k;
+    tiles_ = 0;  // the same names each time
     arguments_.declare(k);
     each_piece(k, arguments_, 0, groups_, [&](const Val& group) {
       build_rows(group);

@@ -6,6 +6,7 @@
 #include "base/check.h"
 #include "core/passes/passes.h"
 #include "ops/lower.h"
+#include "plan/check.h"
 
 namespace pumice::session {
 namespace {
@@ -81,7 +82,11 @@ core::Graph lower(const Program& program, const DeviceTraits& traits) {
 plan::Plan make_plan(const Program& program, const DeviceTraits& traits) {
   core::Graph graph = lower(program, traits);
   std::vector<select::Step> steps = select::select(graph, traits, {program.precision});
-  return plan::make(std::move(graph), std::move(steps), program.bounds, program.keep_all);
+  plan::Plan plan =
+      plan::make(std::move(graph), std::move(steps), program.bounds, program.keep_all);
+  const std::vector<std::string> findings = plan::check(plan);
+  CHECK(findings.empty(), "{} findings in the plan: {}", findings.size(), findings[0]);
+  return plan;
 }
 
 }  // namespace pumice::session

@@ -94,9 +94,13 @@ Report Machine::run(Memory& memory, std::array<uint32_t, 3> groups,
   fill_of_run(arguments);
   memory.begin_command(program_.kernel.name);
 
-  const uint64_t total = uint64_t{groups[0]} * groups[1] * groups[2];
-  std::vector<uint32_t> order;
-  if (options.shuffle != 0 && total <= 1u << 24) {
+  uint64_t total = uint64_t{groups[0]} * groups[1] * groups[2];
+  std::vector<uint32_t> order = options.workgroups;
+  for (const uint32_t n : order)
+    CHECK(n < total, "workgroup {} of kernel {}, which has {}", n, program_.kernel.name, total);
+  if (!order.empty()) {
+    total = order.size();
+  } else if (options.shuffle != 0 && total <= 1u << 24) {
     order.resize(total);
     std::iota(order.begin(), order.end(), 0u);
     std::shuffle(order.begin(), order.end(), std::mt19937_64(options.shuffle));

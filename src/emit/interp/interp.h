@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "base/traits.h"
 #include "emit/interp/memory.h"
@@ -23,6 +24,8 @@ struct Options {
   bool checks = true;    // the sanitizer; without it only bounds are checked
   bool poison = true;    // fresh vars and tiles hold a pattern
   uint64_t shuffle = 0;  // seed for the order of workgroups; 0: ascending
+  /// Numbers of the workgroups that run, in this order; empty: all. A part of a large dispatch.
+  std::vector<uint32_t> workgroups;
   uint64_t permute = 0;  // seed for matrix ownership where the traits state none; 0: default
   uint64_t budget = uint64_t{1} << 40;  // lane-instructions of a dispatch
   uint32_t max_findings = 64;

@@ -39,6 +39,19 @@ TEST(Interp, Axpy) {
   for (size_t j = 0; j < 150; j++) ASSERT_EQ(ys[j], 2 * xs[j] + 1);
 }
 
+TEST(Interp, APartOfTheWorkgroups) {
+  Builder k("numbers", 32);
+  const Ptr x = k.pointer("x", DType::u32);
+  const Val number = k.workgroup_id(1) * k.workgroup_count(0) + k.workgroup_id(0);
+  x.store(number * 32 + k.lane(), number + 1);
+  TestRun run(k.finish());
+  run.options.workgroups = {5, 1};
+  std::vector<uint32_t> out(6 * 32, 0);
+  const Report report = run.buffer("x", out).run({3, 2, 1});
+  EXPECT_EQ(texts(report), "");
+  for (uint32_t i = 0; i < 6; i++) EXPECT_EQ(out[i * 32 + 31], i == 1 || i == 5 ? i + 1 : 0) << i;
+}
+
 // Tiled product with barriers, a loop, vars and divergent edges.
 kernel::Kernel tiled_product() {
   Builder k("product", 256);

@@ -5,15 +5,13 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
-#include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <set>
 
 #include "emit/spirv/cases.h"
 #include "emit/spirv/opcodes.h"
+#include "emit/spirv/spirv_val.h"
 #include "kernel/builder.h"
 
 namespace pumice::spirv {
@@ -56,25 +54,6 @@ std::vector<uint32_t> words_of(const std::string& bytes) {
   for (size_t i = 0; i < bytes.size(); i++)
     words[i / 4] |= static_cast<uint32_t>(static_cast<unsigned char>(bytes[i])) << (8 * (i % 4));
   return words;
-}
-
-// Empty if spirv-val has nothing to say.
-std::string validate(const std::string& validator, const std::string& name,
-                     const std::string& bytes) {
-  const auto file = std::filesystem::temp_directory_path() /
-                    fmt::format("pumice-{}-{}.spv", name, static_cast<const void*>(&bytes));
-  std::ofstream(file, std::ios::binary) << bytes;
-  const std::string command =
-      fmt::format("'{}' --target-env vulkan1.3 '{}' 2>&1", validator, file.string());
-  std::string text;
-  FILE* pipe = popen(command.c_str(), "r");
-  for (int c; (c = std::fgetc(pipe)) != EOF;) text.push_back(static_cast<char>(c));
-  const int status = pclose(pipe);
-  if (const char* keep = std::getenv("PUMICE_KEEP_SPIRV"))
-    std::filesystem::copy_file(file, std::filesystem::path(keep) / (name + ".spv"),
-                               std::filesystem::copy_options::overwrite_existing);
-  std::filesystem::remove(file);
-  return status == 0 ? text : fmt::format("status {}: {}", status, text);
 }
 
 TEST(Emit, EveryInstructionHasAKernel) {
