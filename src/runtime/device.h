@@ -95,6 +95,12 @@ struct Timestamp {
 struct Cut {};
 using Command = std::variant<Dispatch, Barrier, Copy, Fill, Timestamp, Cut>;
 
+/// What was asked of a device since it was opened: calls that succeeded.
+struct Counts {
+  uint64_t kernels = 0, recordings = 0, submits = 0;  // load(), record(), submit()
+  uint64_t recordings_kept = 0;                       // not released yet
+};
+
 class Device {
  public:
   virtual ~Device() = default;
@@ -141,6 +147,8 @@ class Device {
   virtual std::string save_cache() const = 0;
   virtual void load_cache(const std::string& bytes) = 0;
 
+  /// The front counts, back ends do not.
+  virtual Counts counts() const { return {}; }
   /// Driver objects alive now (0 when all was given back); for tests.
   virtual uint64_t live_objects() const = 0;
 };

@@ -214,6 +214,7 @@ class Validated final : public Device {
   std::string save_cache() const override;
   void load_cache(const std::string& bytes) override;
   uint64_t live_objects() const override { return inner_->live_objects(); }
+  Counts counts() const override { return {loads_, records_, submits_, recordings_.count()}; }
 
  private:
   /// Calls the back end; a device that was lost once stays lost.
@@ -259,6 +260,7 @@ class Validated final : public Device {
 
   std::unique_ptr<Device> inner_;
   mutable std::atomic<bool> lost_ = false;
+  std::atomic<uint64_t> loads_ = 0, records_ = 0, submits_ = 0;
   std::mutex mutex_;
   Handles<Buffer, BufferState> buffers_;
   Handles<Kernel, KernelInfo> kernels_;
@@ -324,6 +326,7 @@ Kernel Validated::load(const Code& code, const KernelInfo& info) {
   auto state = std::make_unique<KernelInfo>(info);
   const Kernel kernel = driver([&] { return inner_->load(code, info); });
   kernels_.put(kernel, std::move(state));
+  loads_++;
   return kernel;
 }
 
@@ -348,6 +351,7 @@ Recording Validated::record(std::span<const Command> commands) {
   CommandChecker(traits(), buffers_, kernels_, *state).check(commands);
   const Recording recording = driver([&] { return inner_->record(commands); });
   recordings_.put(recording, std::move(state));
+  records_++;
   return recording;
 }
 
@@ -381,6 +385,7 @@ void Validated::submit(Recording recording) {
     state.running = state.submitted = false;
     throw;
   }
+  submits_++;
 }
 
 void Validated::wait(Recording recording) {

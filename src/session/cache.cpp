@@ -162,8 +162,9 @@ std::string build_id() {
   return id;
 }
 
-RecipeCache::RecipeCache(const DeviceTraits& traits, runtime::Code::Format format)
-    : format_(format), device_(hash_of(to_json(traits) + build_id())) {
+RecipeCache::RecipeCache(const DeviceTraits& traits, runtime::Code::Format format, spirv::Fma fma)
+    : format_(format),
+      device_(hash_of(to_json(traits) + build_id() + (fma == spirv::Fma::fused ? "\nfused" : ""))) {
   // The interpreter's text is as soon made as read.
   if (!build_id().empty() && format == runtime::Code::Format::spirv)
     folder_ = cache_path("recipes");

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/hash.h"
+#include "emit/spirv/emit.h"
 #include "kernels/launch.h"
 #include "runtime/device.h"
 
@@ -22,8 +23,8 @@ struct Compiled {
 
 class RecipeCache {
  public:
-  /// For one device and this build of pumice.
-  RecipeCache(const DeviceTraits& traits, runtime::Code::Format format);
+  /// For one device, this build of pumice, and kernels that compute fma so.
+  RecipeCache(const DeviceTraits& traits, runtime::Code::Format format, spirv::Fma fma);
 
   std::optional<Compiled> find(const kernels::Recipe& recipe) const;
   void keep(const kernels::Recipe& recipe, const Compiled& compiled) const;

@@ -6,7 +6,6 @@
 #include <thread>
 
 #include "base/check.h"
-#include "emit/spirv/emit.h"
 
 namespace pumice::session {
 namespace {
@@ -16,7 +15,7 @@ std::string key_of(const kernels::Recipe& recipe) { return recipe.family + "\n" 
 }  // namespace
 
 Compiled compile(const kernels::Recipe& recipe, runtime::Code::Format format,
-                 const DeviceTraits& traits) {
+                 const DeviceTraits& traits, spirv::Fma fma) {
   const kernel::Kernel kernel = recipe.build();
   Compiled c;
   c.info.name = kernel.name;
@@ -28,7 +27,7 @@ Compiled compile(const kernels::Recipe& recipe, runtime::Code::Format format,
   switch (format) {
     case runtime::Code::Format::none: break;
     case runtime::Code::Format::kir: c.code.bytes = kernel::print(kernel, true); break;
-    case runtime::Code::Format::spirv: c.code.bytes = spirv::emit(kernel, traits); break;
+    case runtime::Code::Format::spirv: c.code.bytes = spirv::emit(kernel, traits, fma); break;
     case runtime::Code::Format::ptx: fail(ErrorCode::refused, "PTX is not made by this build");
   }
   return c;
@@ -53,7 +52,7 @@ void Kernels::load(const std::vector<const kernels::Recipe*>& recipes) {
         const kernels::Recipe& recipe = *work[i].second;
         auto known = cache_.find(recipe);
         const bool fresh = !known;
-        if (fresh) known = compile(recipe, device_.format(), device_.traits());
+        if (fresh) known = compile(recipe, device_.format(), device_.traits(), fma_);
         const Compiled& c = *known;
         Loaded l{c.info.name, device_.load(c.code, c.info), {}};
         l.stats = device_.stats(l.kernel);

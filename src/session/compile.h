@@ -7,21 +7,27 @@
 #include <string>
 #include <vector>
 
+#include "emit/spirv/emit.h"
 #include "kernels/launch.h"
 #include "runtime/device.h"
+#include "select/select.h"
 #include "session/cache.h"
 
 namespace pumice::session {
 
+/// How kernels of this precision compute fma.
+inline spirv::Fma fma_of(select::Precision precision) {
+  return precision == select::Precision::exact ? spirv::Fma::fused : spirv::Fma::of_device;
+}
 /// Builds the recipe's kernel for this format and device.
 Compiled compile(const kernels::Recipe& recipe, runtime::Code::Format format,
-                 const DeviceTraits& traits);
+                 const DeviceTraits& traits, spirv::Fma fma);
 
 /// Kernels of one device. Give back before the device.
 class Kernels {
  public:
-  explicit Kernels(runtime::Device& device)
-      : device_(device), cache_(device.traits(), device.format()) {}
+  Kernels(runtime::Device& device, spirv::Fma fma)
+      : device_(device), fma_(fma), cache_(device.traits(), device.format(), fma) {}
   ~Kernels();
   Kernels(const Kernels&) = delete;
   Kernels& operator=(const Kernels&) = delete;
@@ -41,6 +47,7 @@ class Kernels {
 
  private:
   runtime::Device& device_;
+  const spirv::Fma fma_;
   RecipeCache cache_;
   mutable std::mutex mutex_;
   std::map<std::string, Loaded> loaded_;  // by family and key

@@ -12,7 +12,9 @@ namespace pumice::session {
 using core::TensorId;
 
 Loaded::Loaded(Device device, Program program)
-    : device_(std::move(device)), program_(std::move(program)), kernels_(device_.handle()) {
+    : device_(std::move(device)),
+      program_(std::move(program)),
+      kernels_(device_.handle(), fma_of(program_.precision)) {
   make_plan();
 }
 

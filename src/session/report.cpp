@@ -119,7 +119,8 @@ std::string graph_text(const graph::TypedGraph& g) {
 }
 
 // Every kernel of the plan once.
-std::string kernels_text(const plan::Plan& plan, const runtime::Device& device, bool spirv) {
+std::string kernels_text(const plan::Plan& plan, const runtime::Device& device, bool spirv,
+                         spirv::Fma fma) {
   std::map<std::string, const kernels::Recipe*> recipes;
   for (const select::Step& s : plan.steps)
     recipes.emplace(s.recipe.family + " " + s.recipe.key, &s.recipe);
@@ -129,7 +130,7 @@ std::string kernels_text(const plan::Plan& plan, const runtime::Device& device, 
       out += fmt::format("; {}\n{}\n", key, kernel::print(recipe->build()));
       continue;
     }
-    const std::string words = spirv::emit(recipe->build(), device.traits());
+    const std::string words = spirv::emit(recipe->build(), device.traits(), fma);
     out += fmt::format("; {}\n", key);
     for (size_t i = 0; i + 4 <= words.size(); i += 4) {
       uint32_t w = 0;
@@ -154,7 +155,7 @@ std::string dump_text(const Program& program, const runtime::Device& device, Sta
   if (stage == Stage::core) return core::text(lower(program, device.traits()));
   const plan::Plan plan = make_plan(program, device.traits());
   if (stage == Stage::plan) return plan::text(plan);
-  return kernels_text(plan, device, stage == Stage::spirv);
+  return kernels_text(plan, device, stage == Stage::spirv, fma_of(program.precision));
 }
 
 std::string profile_text(const plan::Plan& plan, const std::vector<plan::LaunchTime>& times,

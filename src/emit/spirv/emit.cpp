@@ -293,8 +293,8 @@ void Emitter::while_loop(const Inst& inst) {
   module_.label(merge);
 }
 
-std::string emit(const kernel::Kernel& kernel, const DeviceTraits& traits) {
-  const kernel::Kernel raised = raise(kernel, traits);
+std::string emit(const kernel::Kernel& kernel, const DeviceTraits& traits, Fma fma) {
+  const kernel::Kernel raised = raise(kernel, traits, fma);
   return Emitter(raised, traits).run();
 }
 

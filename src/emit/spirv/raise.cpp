@@ -16,8 +16,13 @@ kernel::Type raised_type(kernel::Type type) {
   return type;
 }
 
-Raiser::Raiser(const kernel::Kernel& in, const DeviceTraits& traits)
-    : in_(in), traits_(traits), shared_(share_memory(in)), w_(in), map_(in.insts.size(), Id::none) {
+Raiser::Raiser(const kernel::Kernel& in, const DeviceTraits& traits, Fma fma)
+    : in_(in),
+      traits_(traits),
+      fma_(fma),
+      shared_(share_memory(in)),
+      w_(in),
+      map_(in.insts.size(), Id::none) {
   for (kernel::Argument& a : w_.out.arguments) a.type = raised_type(a.type);
   for (Type& v : w_.out.vars) v = raised_type(v);
 }
@@ -167,9 +172,9 @@ Raiser::Id Raiser::through_words(Id value, const std::function<Id(Id)>& exchange
   return w_.extract(w_.bitcast(exchange(twice), Type::number(type.elem, 2)), 0);
 }
 
-kernel::Kernel raise(const kernel::Kernel& kernel, const DeviceTraits& traits) {
+kernel::Kernel raise(const kernel::Kernel& kernel, const DeviceTraits& traits, Fma fma) {
   CHECK(kernel.placed, "kernel {} is not placed", kernel.name);
-  return Raiser(kernel, traits).run();
+  return Raiser(kernel, traits, fma).run();
 }
 
 }  // namespace pumice::spirv

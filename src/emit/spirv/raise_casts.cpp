@@ -152,6 +152,24 @@ Raiser::Id Raiser::f32_to_bf16(Id a) {
   return w_.cast(w_.select(is_nan(a), quiet, rounded), DType::u16);
 }
 
+// The f32 nearest to an f64, by integer arithmetic where it is normal: the f64 that it is cast to
+// next would be the one before it was rounded, where a compiler folds the two casts.
+Raiser::Id Raiser::round_to_f32(Id a) {
+  const Type words = w_.like(a, DType::u64);
+  const auto c = [&](uint64_t bits) { return w_.constant(words, bits); };
+  const Id bits = w_.bitcast(a, words);
+  const Id magnitude = w_.bit_and(bits, c(~uint64_t{0} >> 1));
+  const Id half = w_.add(c(0xfffffff), w_.bit_and(w_.shr(magnitude, 29), c(1)));
+  // The exponent's bias goes from 1023 to 127.
+  const Id rounded = w_.sub(w_.shr(w_.add(magnitude, half), 29), c(uint64_t{896} << 23));
+  const Id sign = w_.shl(w_.shr(bits, 63), 31);
+  const Id normal = w_.bit_and(w_.le(c(uint64_t{897} << 52), magnitude),
+                               w_.lt(magnitude, c(uint64_t{1151} << 52)));
+  const Id assembled =
+      w_.bitcast(w_.cast(w_.bit_or(rounded, sign), DType::u32), w_.like(a, DType::f32));
+  return w_.select(normal, assembled, w_.cast(a, DType::f32));
+}
+
 // The f32 that the nearest f16 stands for.
 Raiser::Id Raiser::round_to_f16(Id a) {
   const kernel::Fragment rounding = kernel::fragment(

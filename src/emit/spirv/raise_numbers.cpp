@@ -38,7 +38,8 @@ Raiser::Id Raiser::pure(Id old) {
     if (inst.op == Op::abs) return w_.bit_and(operands[0], w_.constant(bits, 0x7fff));
     if (computes(inst.op)) {
       for (Id& a : operands) a = bf16_to_f32(a);
-      if (inst.op == Op::fma) return fma_bf16(operands[0], operands[1], operands[2]);
+      if (inst.op == Op::fma)
+        return f32_to_bf16(sum_rounded_to_odd(w_.mul(operands[0], operands[1]), operands[2]));
       const Type single = Type::number(DType::f32, from.width);
       const bool compares = inst.type.elem == DType::b1;
       const Id r = compute(inst.op, compares ? type : single, operands, inst.imm[0]);
@@ -120,6 +121,9 @@ Raiser::Id Raiser::replace_inexact(Op op, Type type, const std::vector<Id>& oper
   if (op == Op::fma) {
     const bool fused = half ? n.fused_fma_f16 : single ? n.fused_fma_f32 : true;
     if (fused) return w_.fma(a, operands[1], operands[2]);
+    if (fma_ == Fma::fused && half) return fma_in_wider(a, operands[1], operands[2], DType::f32);
+    if (fma_ == Fma::fused && single && traits_.f64 && traits_.i64)
+      return fma_in_wider(a, operands[1], operands[2], DType::f64);
     return w_.add(w_.mul(a, operands[1]), operands[2]);
   }
   if (op == Op::div) {
@@ -216,20 +220,30 @@ Raiser::Id Raiser::dot4(const std::vector<Id>& operands, uint32_t kind) {
   return sum;
 }
 
-// The product of two bf16 is exact in f32; the sum is rounded to odd there, by its own error.
-Raiser::Id Raiser::fma_bf16(Id a, Id b, Id c) {
-  const Type t = w_.type(a), words = w_.like(a, DType::u32);
-  const Id product = w_.mul(a, b), sum = w_.add(product, c);
-  const Id part = w_.make(Op::sub, t, {sum, product});
-  const Id error = w_.add(w_.make(Op::sub, t, {product, w_.make(Op::sub, t, {sum, part})}),
-                          w_.make(Op::sub, t, {c, part}));
+// a * b + c rounded once, by way of a type that holds the product exactly and whose sum, rounded to
+// odd, has two bits more than the result.
+Raiser::Id Raiser::fma_in_wider(Id a, Id b, Id c, DType wider) {
+  const DType own = w_.type(a).elem;
+  const Id product = w_.mul(w_.cast(a, wider), w_.cast(b, wider));
+  const Id sum = sum_rounded_to_odd(product, w_.cast(c, wider));
+  return own == DType::f16 ? w_.cast(round_to_f16(sum), own) : round_to_f32(sum);
+}
+
+// product + c in f32 or f64, rounded to odd by the sum's own error: another rounding to a type with
+// fewer bits is then the only one that counts.
+Raiser::Id Raiser::sum_rounded_to_odd(Id product, Id c) {
+  const Type t = w_.type(product);
+  const bool wide = t.elem == DType::f64;
+  const Type words = w_.like(product, wide ? DType::u64 : DType::u32);
+  const Id sum = w_.add(product, c), part = w_.sub(sum, product);
+  const Id error = w_.add(w_.sub(product, w_.sub(sum, part)), w_.sub(c, part));
   const Id zero = w_.constant(t, 0), bits = w_.bitcast(sum, words), one = w_.constant(words, 1);
-  const Id above = w_.lt(zero, error), below = w_.lt(error, zero);
+  const Id above = w_.lt(zero, error), below = w_.lt(error, zero);  // neither where it is NaN
   const Id even = w_.eq(w_.bit_and(bits, one), w_.constant(words, 0));
   const Id away = w_.eq(above, w_.lt(zero, sum));  // from zero
-  const Id step = w_.select(away, one, w_.constant(words, 0xffffffff));
+  const Id step = w_.select(away, one, w_.constant(words, wide ? ~uint64_t{0} : 0xffffffff));
   const Id odd = w_.select(w_.bit_and(even, w_.bit_or(above, below)), w_.add(bits, step), bits);
-  return f32_to_bf16(w_.bitcast(odd, t));
+  return w_.bitcast(odd, t);
 }
 
 }  // namespace pumice::spirv

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "emit/spirv/copies.h"
+#include "emit/spirv/emit.h"
 #include "emit/spirv/rewriter.h"
 #include "emit/spirv/shared.h"
 #include "kernel/math_exact.h"
@@ -14,7 +15,7 @@ namespace pumice::spirv {
 
 class Raiser {
  public:
-  Raiser(const kernel::Kernel& in, const DeviceTraits& traits);
+  Raiser(const kernel::Kernel& in, const DeviceTraits& traits, Fma fma);
   kernel::Kernel run();
 
  private:
@@ -45,7 +46,8 @@ class Raiser {
   Id remainder(Id a, Id b);
   Id dot4(const std::vector<Id>& operands, uint32_t kind);
   Id exp2_f64(Id a);
-  Id fma_bf16(Id a, Id b, Id c);
+  Id fma_in_wider(Id a, Id b, Id c, DType wider);
+  Id sum_rounded_to_odd(Id product, Id c);
 
   // ---- raise_casts.cpp: conversions
   Id cast(Id a, DType from, DType to, bool comes_back);
@@ -55,6 +57,7 @@ class Raiser {
   Id f32_to_bf16(Id a);
   Id bf16_to_f32(Id a);
   Id round_to_f16(Id a);
+  Id round_to_f32(Id a);
   Id is_nan(Id a);
   void find_casts_back();
 
@@ -76,6 +79,7 @@ class Raiser {
 
   const kernel::Kernel& in_;
   const DeviceTraits& traits_;
+  const Fma fma_;
   const SharedLayout shared_;
   Rewriter w_;
   std::vector<Id> map_;           // old value -> new value
