@@ -32,6 +32,18 @@ bool registers_known(const MatrixShape& s) {
   return true;
 }
 
+bool attention_fits(const AttentionParams& p, const MatrixShape& s) {
+  const bool f32 = p.format == ContractParams::Format::f32;
+  const uint32_t lanes = uint32_t{p.query_groups} * p.key_groups * s.lanes, vectors = p.size / 8u;
+  const uint32_t rows = p.registers ? s.lanes : uint32_t{p.query_tiles} * s.m;
+  if (s.m != s.n || p.size % 8 != 0 || p.size % s.k != 0 || p.size % s.n != 0 ||
+      p.keys % s.n != 0 || p.keys % s.k != 0 || s.lanes % rows != 0)
+    return false;
+  if (f32 && (!std::has_single_bit(vectors) || s.lanes % vectors != 0)) return false;
+  return uint32_t{p.keys} * p.key_groups * vectors % lanes == 0 &&
+         p.queries(s) * (p.size / (f32 ? 4u : 8u)) % lanes == 0;
+}
+
 namespace {
 
 constexpr double kFar = -1e38;      // scores of keys past the end
@@ -45,11 +57,8 @@ class AttentionKernel {
         groups_(uint32_t{p.query_groups} * p.key_groups),
         lanes_(groups_ * s.lanes),
         k_("attention_" + p.name(), lanes_, s.lanes) {
-    CHECK(p_.size % s_.k == 0 && p_.size % s_.n == 0 && p_.keys % s_.n == 0 &&
-              p_.keys % s_.k == 0 && s_.m == s_.n,
-          "attention {} does not fit {}x{}x{} matrices", p_.name(), s_.m, s_.n, s_.k);
-    CHECK(s_.lanes % rows() == 0, "attention {}: {} lanes for {} rows", p_.name(), s_.lanes,
-          rows());
+    CHECK(attention_fits(p, s), "attention {} does not fit {}x{}x{} matrices", p_.name(), s_.m,
+          s_.n, s_.k);
     row_vectors_ = p_.size / 8u;
     block_queries_ = p_.queries(s_);
     block_keys_ = uint32_t{p_.keys} * p_.key_groups;
@@ -174,8 +183,6 @@ class AttentionKernel {
   }
 
   void load_queries() {
-    CHECK(block_keys_ * row_vectors_ % lanes_ == 0, "attention {}: keys and lanes do not fit",
-          p_.name());
     fetch(k_.constant(DType::u32, 0), true);
     const uint32_t total = block_queries_ * row_vectors_;
     for (uint32_t i = 0; i < shares(block_queries_); i++) {
@@ -575,7 +582,6 @@ class AttentionKernel {
     k_.barrier();
     const uint32_t elements = f32() ? 4 : 8, vectors = p_.size / elements,
                    total = block_queries_ * vectors;
-    CHECK(total % lanes_ == 0, "{} vectors for {} lanes", total, lanes_);
     k_.for_(0, total / lanes_, 1, [&](const Val& round) {
       const Val q = round * lanes_ + lane_;
       const Val row = q / vectors, v = q % vectors;

@@ -35,12 +35,17 @@ struct AttentionParams {
 /// Does the shape's element map allow AttentionParams::registers?
 bool registers_known(const MatrixShape& shape);
 
+/// Can attention() make the kernel? Heads in whole matrices and vectors of 8; lanes that share
+/// loads and stores of 16 bytes evenly; `f32`: a row's vectors among neighbouring lanes of one
+/// group, a power of two. (Room in shared memory is another matter.)
+bool attention_fits(const AttentionParams& params, const MatrixShape& shape);
+
 /// Arguments, in order: heads_kv (divisor): query heads that share one head of k and v; for each of
 /// q, k, v, o its address (f16, or f32 for format f32) and `*_row8`, `*_head8`, `*_batch8`: from
 /// row to row, from head to head and from batch to batch in 8 elements; queries, keys: counts;
-/// scale (f32: times log2 e); format f32 also out_maxima (u32[batch * queries], cleared before:
-/// bits of the largest magnitude of a query's results in all heads) and flags (kWantMaxima: leave
-/// them). Grid: (blocks of queries, heads, batch).
+/// scale (f32: times log2 e, above 0); format f32 also out_maxima (u32[batch * queries], cleared
+/// before: bits of the largest magnitude of a query's results in all heads) and flags (kWantMaxima:
+/// leave them). Grid: (blocks of queries, heads, batch).
 kernel::Kernel attention(const AttentionParams& params, const MatrixShape& shape);
 
 }  // namespace pumice::kernels

@@ -65,7 +65,7 @@ int64_t shared_bytes(const AttentionParams& p, const MatrixShape& s) {
   return std::max({planes * queries * row, loop, out}) + 32 * (p.key_groups + 1) * queries;
 }
 
-AttentionParams params_for(Format format, int64_t size, int64_t keys, const MatrixShape& s) {
+AttentionParams wanted_params(Format format, int64_t size, int64_t keys, const MatrixShape& s) {
   AttentionParams p;
   p.format = format;
   p.size = static_cast<uint16_t>(size);
@@ -74,10 +74,11 @@ AttentionParams params_for(Format format, int64_t size, int64_t keys, const Matr
     p.keys = static_cast<uint16_t>(2 * s.n);
     p.key_groups = 2;
   } else if (keys >= 1024) {
-    p.query_tiles = p.registers ? 2 : 1;
+    const bool large = format == Format::f32 && size > 64;  // for a kernel of 4,000 instructions
+    p.query_tiles = p.registers && !large ? 2 : 1;
     p.query_groups = 4;
     p.key_groups = 1;
-    p.keys = p.registers && format == Format::f16 ? 64 : 32;
+    p.keys = p.registers && format == Format::f16 ? 64 : large ? 16 : 32;
   } else if (format == Format::f32) {
     // Two groups of queries share the work of splitting k and v into planes.
     p.query_groups = 2;
@@ -90,17 +91,11 @@ AttentionParams params_for(Format format, int64_t size, int64_t keys, const Matr
   return p;
 }
 
-// Do the workgroup's lanes share loads of keys and stores of results evenly, 16 bytes each? The
-// kernel has no lanes that are left over; small heads have few vectors.
-bool shares_evenly(const AttentionParams& p, const MatrixShape& s) {
-  const uint32_t lanes = p.query_groups * p.key_groups * s.lanes;
-  return p.keys * p.key_groups * (p.size / 8u) % lanes == 0 &&
-         p.queries(s) * (p.size / (p.format == Format::f32 ? 4u : 8u)) % lanes == 0;
-}
-
-// Fewer keys at once where they do not fit.
-AttentionParams fitted(AttentionParams p, const MatrixShape& s, const DeviceTraits& traits) {
-  while (shared_bytes(p, s) > traits.shared_bytes || !shares_evenly(p, s) ||
+// Fewer keys at once where they do not fit; none where nothing fits.
+std::optional<AttentionParams> params_for(Format format, int64_t size, int64_t keys,
+                                          const MatrixShape& s, const DeviceTraits& traits) {
+  AttentionParams p = wanted_params(format, size, keys, s);
+  while (shared_bytes(p, s) > traits.shared_bytes || !kernels::attention_fits(p, s) ||
          p.query_groups * p.key_groups * s.lanes > traits.max_workgroup) {
     if (p.key_groups > 1)
       p.key_groups /= 2;
@@ -111,7 +106,7 @@ AttentionParams fitted(AttentionParams p, const MatrixShape& s, const DeviceTrai
     else if (p.keys > s.n * 2)
       p.keys /= 2;
     else
-      break;
+      return std::nullopt;
   }
   return p;
 }
@@ -128,10 +123,11 @@ bool serves_attention(const core::Graph& graph, const core::Attention& a,
              v = lies(view::locate(a.v, strides));
   if (!q || !k || !v || q->type != k->type || q->type != v->type) return false;
   if (q->type != DType::f32 && q->type != DType::f16) return false;
-  const Dim size = a.q.dims[3];
-  return size.known() && size == a.v.dims[3] &&
-         size.value() % std::max<int64_t>(shape->k, 8) == 0 && size.value() <= kMostSize &&
-         a.q.dims[1] == a.k.dims[1];
+  const Dim size = a.q.dims[3], keys = a.k.dims[2];
+  return size.known() && keys.known() && size == a.v.dims[3] && size.value() <= kMostSize &&
+         a.q.dims[1] == a.k.dims[1] && a.scale > 0 &&
+         params_for(q->type == DType::f16 ? Format::f16 : Format::f32, size.value(), keys.value(),
+                    *shape, traits);
 }
 
 namespace {
@@ -147,16 +143,16 @@ bool is_plain(const core::Output& out, DType type) {
 }  // namespace
 
 // Where rows are the queries, of all heads behind each other.
-bool Selector::leaves_maxima(const core::Op& op, const core::Attention& a, TensorId tensor,
+bool Selector::leaves_maxima(const core::Op& op, const core::Attention&, TensorId tensor,
                              const MaximaNeed& need) const {
-  if (need.image || op.outputs.size() != 1 || op.outputs[0].tensor != tensor) return false;
+  if (need.image || !need.dense() || op.outputs.size() != 1 || op.outputs[0].tensor != tensor)
+    return false;
   const core::Output& out = op.outputs[0];
   const Dims axes = core::output_axes(op);
   const auto o = strides_of(view::locate(out.place, core::strides(graph_[tensor])), axes);
   if (!o || !is_plain(out, DType::f32) || graph_[tensor].type != DType::f32) return false;
   const int64_t row = axes[1].value() * axes[3].value(), queries = axes[2].value();
-  static_cast<void>(a);
-  return o->offset == 0 && need.row == row && need.count == axes[0].value() * queries &&
+  return o->offset == 0 && need.row() == row && need.count == axes[0].value() * queries &&
          (o->row == row || queries == 1) && (o->head == axes[3].value() || axes[1].is(1)) &&
          (o->batch == row * queries || axes[0].is(1));
 }
@@ -177,8 +173,9 @@ void Selector::operator()(const core::Op& op, const core::Attention& a) {
     o->batch = axes[1].value() * o->head;
   }
   const Format format = q->type == DType::f16 ? Format::f16 : Format::f32;
-  const AttentionParams p =
-      fitted(params_for(format, axes[3].value(), a.k.dims[2].value(), *shape_), *shape_, traits_);
+  const auto params = params_for(format, axes[3].value(), a.k.dims[2].value(), *shape_, traits_);
+  CHECK(params, "{}: attention that no kernel serves", op.name);
+  const AttentionParams& p = *params;
   Step s;
   s.name = op.name;
   s.reads = {q->tensor, k->tensor, v->tensor};

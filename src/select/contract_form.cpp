@@ -62,6 +62,9 @@ class Former {
     f_.a_offset = na->axes[0].affine.offset.value();
     if (!read_a(*na)) return std::nullopt;
     if (!f_.copy_b && !read_b(*nb)) f_.copy_b = true;
+    if ((!f_.image && f_.a_offset < 0) || f_.lda < 0 || f_.image_step < 0 || f_.y.step < 0 ||
+        f_.x.step < 0 || f_.y.tap < 0 || f_.x.tap < 0)
+      return no("it is read backwards");
     if (f_.n % kVector != 0) return no("columns are no multiple of 8");
     if (f_.channels % kVector != 0) return no("channels are no multiple of 8");
     if (f_.a_offset % kVector != 0 || f_.lda % kVector != 0 || f_.image_step % kVector != 0 ||

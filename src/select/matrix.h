@@ -36,13 +36,21 @@ struct MatrixContract {
   core::TensorId out_maxima = core::TensorId::none;  // of d's, left
 };
 
-/// A tensor's largest magnitudes that somebody needs: of each of `count` rows (of `row` elements,
-/// one behind the other) or images.
+/// The largest magnitudes that somebody needs of each of `count` rows (of a product's operand) or
+/// images: in elements, where the first one begins, from one to the next, and the extents and
+/// strides of what is read of one.
 struct MaximaNeed {
   bool image = false;
-  int64_t count = 0, row = 0;
+  int64_t count = 0, offset = 0, step = 0;
+  std::vector<std::pair<int64_t, int64_t>> inner;
   core::TensorId maxima = core::TensorId::none;
   bool made = false;  // by the operator that writes the tensor
+
+  /// Elements of a row or image.
+  int64_t row() const;
+  /// They lie one behind the other from the tensor's first element on.
+  bool dense() const;
+  bool same_elements(const MaximaNeed& other) const;
 };
 
 }  // namespace pumice::select

@@ -17,24 +17,78 @@ using view::Function;
 using view::Node;
 using view::View;
 
+int64_t MaximaNeed::row() const {
+  int64_t n = 1;
+  for (const auto& [extent, stride] : inner) n *= extent;
+  return n;
+}
+bool MaximaNeed::dense() const {
+  return offset == 0 && (count == 1 || step == row()) &&
+         (inner.empty() || (inner.size() == 1 && inner[0].second == 1));
+}
+bool MaximaNeed::same_elements(const MaximaNeed& other) const {
+  return image == other.image && count == other.count && offset == other.offset &&
+         (count == 1 || step == other.step) && inner == other.inner;
+}
+
 // Largest magnitudes come from whoever writes the tensor: a contraction or a row operator leaves
 // them, what only picks elements passes those of its source on. Else they are computed.
 void Selector::plan_maxima() {
   const core::Index index(graph_);
-  for (auto& m : matrices_) {
+  for (size_t i = 0; i < matrices_.size(); i++) {
+    auto& m = matrices_[i];
     if (!m || m->params.format != Format::f32) continue;
-    const ContractForm& f = m->form;
-    MaximaNeed need{f.image, f.image ? f.images : f.m, f.image ? 0 : f.channels, TensorId::none,
-                    false};
-    m->maxima = maxima_of(f.a, need, index, 0);
+    const core::Op op = graph_.ops[i];
+    m->maxima = maxima_of(m->form.a, need_of(std::get<core::Contract>(op.work), m->form), index, 0);
   }
+}
+
+// Of an image: the box of elements between the first and the last one read, with what strides leave
+// out.
+MaximaNeed Selector::need_of(const core::Contract& c, const ContractForm& f) const {
+  MaximaNeed need;
+  need.image = f.image;
+  if (!f.image) {
+    need.count = f.m, need.offset = f.a_offset, need.step = f.lda;
+    need.inner = {{f.channels, 1}};
+    return need;
+  }
+  need.count = f.images, need.step = f.image_step;
+  const Node* a = c.a.root.get();
+  while (a->kind != Node::Kind::access) a = a->operands[0].get();
+  const std::vector<Dim> strides = core::strides(graph_[a->tensor]);
+  const size_t rank = c.axes.size(), first = rank - (c.reduced.size() - 1);
+  for (size_t i = 0; i < a->axes.size(); i++) {
+    const Affine& at = a->axes[i].affine;
+    int64_t low = at.offset.value(), high = low;  // first and last index within an image
+    int64_t gap = 1;                              // from position to position
+    for (size_t j = first; j < at.factors.size(); j++) {
+      const int64_t factor = at.factors[j].value();
+      (factor < 0 ? low : high) += factor * (c.a.dims[j].value() - 1);
+      if (j < rank) gap = std::max(gap, factor);
+    }
+    low = std::max<int64_t>(low, 0);
+    const int64_t last = a->axes[i].extent.value() - 1;
+    high = last - high < gap ? last : high;
+    need.offset += low * strides[i].value();
+    if (high > low) need.inner.push_back({high - low + 1, strides[i].value()});
+  }
+  std::sort(need.inner.begin(), need.inner.end(),
+            [](const auto& x, const auto& y) { return x.second > y.second; });
+  for (size_t i = need.inner.size(); i-- > 1;) {  // axes that are one run
+    const auto [extent, stride] = need.inner[i];
+    if (need.inner[i - 1].second != extent * stride) continue;
+    need.inner[i - 1] = {need.inner[i - 1].first * extent, stride};
+    need.inner.erase(need.inner.begin() + static_cast<ptrdiff_t>(i));
+  }
+  return need;
 }
 
 TensorId Selector::maxima_of(TensorId tensor, MaximaNeed need, const core::Index& index,
                              int depth) {
   tensor = core::owner(graph_, tensor);
   for (const MaximaNeed& n : needs_[tensor])
-    if (n.image == need.image && n.count == need.count && n.row == need.row) return n.maxima;
+    if (n.same_elements(need)) return n.maxima;
   if (depth < 8 && index.writers(tensor).size() == 1) {
     const size_t i = *index.writers(tensor).begin();
     const core::Op& op = graph_.ops[i];
@@ -53,7 +107,8 @@ TensorId Selector::maxima_of(TensorId tensor, MaximaNeed need, const core::Index
       need.maxima = add_constant(graph_[tensor].name + ".maxima", *most, need.count);
       need.made = true;
     } else if (const TensorId source = picks_from(op, need); source != TensorId::none) {
-      need.maxima = maxima_of(source, need, index, depth + 1);
+      const int64_t all = core::stored_elements(graph_[source]).value();
+      need.maxima = maxima_of(source, {true, 1, 0, all, {{all, 1}}}, index, depth + 1);
       need.made = true;
     }
   }
@@ -67,31 +122,34 @@ TensorId Selector::add_maxima(TensorId of, const MaximaNeed& need) {
   return graph_[of].maxima = add_tensor(graph_[of].name + ".maxima", DType::f32, {need.count});
 }
 
-// The largest magnitude that the operator's output can have, where it says so.
+// The largest magnitude that the operator's output can have, where it says so. A large one says
+// little about the elements.
 std::optional<float> Selector::bound(const core::Op& op) {
   if (op.outputs.size() != 1) return std::nullopt;
   const Node& n = *op.outputs[0].value.root;
   if (n.kind != Node::Kind::apply || n.function != view::Function::clip) return std::nullopt;
   const auto low = core::number_of(*n.operands[1]), high = core::number_of(*n.operands[2]);
   if (!low || !high) return std::nullopt;
-  return static_cast<float>(std::max(std::abs(*low), std::abs(*high)));
+  constexpr double kNear = 64;
+  const double most = std::max(std::abs(*low), std::abs(*high));
+  return most <= kNear ? std::optional(static_cast<float>(most)) : std::nullopt;
 }
 
 bool Selector::leaves_maxima(const MatrixContract& m, TensorId tensor,
                              const MaximaNeed& need) const {
   if (!m.direct || m.d != tensor || m.params.format != Format::f32 || m.form.image != need.image ||
-      m.out_maxima != TensorId::none || m.d_rows.offset != 0)
+      m.out_maxima != TensorId::none || m.d_rows.offset != 0 || !need.dense())
     return false;
   const auto stored = core::stored_elements(graph_[tensor]);
   if (!stored.is(m.form.m * m.form.n)) return false;
-  return need.image ? m.form.images == need.count
-                    : m.form.m == need.count && m.form.n == need.row && m.d_rows.ld == need.row;
+  if (need.image) return m.form.images == need.count && stored.is(need.count * need.row());
+  return m.form.m == need.count && m.form.n == need.row() && m.d_rows.ld == need.row();
 }
 
 bool Selector::leaves_maxima(const core::Op& op, const core::Rows& rows, TensorId tensor,
                              const MaximaNeed& need) const {
-  if (need.image || op.outputs.size() != 1 || op.outputs[0].tensor != tensor ||
-      graph_[tensor].type != DType::f32 || !rows.row.is(need.row) ||
+  if (need.image || !need.dense() || op.outputs.size() != 1 || op.outputs[0].tensor != tensor ||
+      graph_[tensor].type != DType::f32 || !rows.row.is(need.row()) ||
       !product(rows.axes).is(need.count))
     return false;
   // Rows are numbered as the tensor stores them.
@@ -102,20 +160,26 @@ bool Selector::leaves_maxima(const core::Op& op, const core::Rows& rows, TensorI
          graph_[tensor].layout.order.empty();
 }
 
-// The tensor whose maxima bound what the operator stores, or none.
+// The tensor all of whose elements the operator stores, or the largest of several, and no others;
+// or none.
 TensorId Selector::picks_from(const core::Op& op, const MaximaNeed& need) const {
-  if (!need.image || need.count != 1 || op.outputs.size() != 1) return TensorId::none;
+  if (!need.image || need.count != 1 || !need.dense() || op.outputs.size() != 1)
+    return TensorId::none;
+  const core::Output& out = op.outputs[0];
+  const Dim stored = core::stored_elements(graph_[out.tensor]);
   const auto source = [&](const View& x) {
-    return x.root->kind == Node::Kind::access && graph_[x.root->tensor].type == DType::f32
+    if (x.root->kind != Node::Kind::access || graph_[x.root->tensor].type != DType::f32)
+      return TensorId::none;
+    const Dim read = product(x.dims), there = core::stored_elements(graph_[x.root->tensor]);
+    return stored.is(need.row()) && read.known() && there.known() && read.value() >= there.value()
                ? x.root->tensor
                : TensorId::none;
   };
-  const View& value = op.outputs[0].value;
   if (const auto* reduce = std::get_if<core::Reduce>(&op.work))
-    return reduce->kind == core::Reduce::Kind::max && value.root->kind == Node::Kind::result
+    return reduce->kind == core::Reduce::Kind::max && out.value.root->kind == Node::Kind::result
                ? source(reduce->input)
                : TensorId::none;
-  return std::holds_alternative<core::Map>(op.work) ? source(value) : TensorId::none;
+  return std::holds_alternative<core::Map>(op.work) ? source(out.value) : TensorId::none;
 }
 
 // Maxima that nobody leaves: reduced from the tensor, once it is written.
@@ -132,22 +196,19 @@ void Selector::add_reductions(const std::vector<TensorId>& tensors) {
 }
 
 void Selector::reduce_maxima(TensorId tensor, const MaximaNeed& need) {
-  const core::Tensor& t = graph_[tensor];
-  // In the order of memory: [count, parts, elements].
-  const int64_t all = core::stored_elements(t).value() / need.count;
-  const auto reduce = [&](const View& input, const Dims& axes, int64_t last, TensorId to) {
+  const auto reduce = [&](const View& input, size_t kept, TensorId to) {
     kernels::ReduceTask task;
     task.kind = kernels::ReduceTask::Kind::max;
     task.input = input;
-    task.axes = axes;
-    task.reduced = {last};
+    task.axes = {input.dims.begin(), input.dims.begin() + static_cast<ptrdiff_t>(kept)};
+    task.reduced = {input.dims.begin() + static_cast<ptrdiff_t>(kept), input.dims.end()};
     Affine address;
     Dim step = 1;
-    for (size_t i = axes.size(); i-- > 0;) {
+    for (size_t i = kept; i-- > 0;) {
       address = address + Affine::axis(i, step);
-      step = step * axes[i];
+      step = step * task.axes[i];
     }
-    task.stores.push_back({view::result(DType::f32, axes), to, address});
+    task.stores.push_back({view::result(DType::f32, task.axes), to, address});
     Step s;
     s.name = graph_[tensor].name + ".maxima";
     s.recipe = kernels::reduce(task, {std::min(256u, traits_.max_workgroup)});
@@ -155,34 +216,45 @@ void Selector::reduce_maxima(TensorId tensor, const MaximaNeed& need) {
     s.writes = {to};
     add(std::move(s));
   };
-  // The tensor as its memory, seen through a located access.
-  const auto memory = [&](TensorId of, const Dims& dims) {
+  // Memory of a tensor, seen through a located access: extents with their strides.
+  const auto memory = [&](TensorId of, int64_t offset,
+                          const std::vector<std::pair<int64_t, int64_t>>& axes) {
     Node n;
     n.kind = Node::Kind::access;
     n.type = DType::f32;
     n.tensor = of;
     view::AxisIndex a;
     a.stride = 1;
-    Dim step = 1;
-    for (size_t i = dims.size(); i-- > 0;) {
-      a.affine = a.affine + Affine::axis(i, step);
-      step = step * dims[i];
+    a.affine.offset = offset;
+    Dims dims;
+    for (const auto& [extent, stride] : axes) {
+      a.affine = a.affine + Affine::axis(dims.size(), stride);
+      dims.push_back(extent);
     }
     n.axes.push_back(std::move(a));
     return View{std::make_shared<const Node>(std::move(n)), dims};
   };
-  constexpr int64_t kPart = 4096;
-  int64_t parts = 1;
-  while (all / parts > kPart && all % (parts * 2) == 0) parts *= 2;
   const auto magnitude = [](const View& x) { return view::apply(Function::abs, {x}); };
+  // Long rows in two steps.
+  constexpr int64_t kPart = 4096;
+  std::vector<std::pair<int64_t, int64_t>> axes{{need.count, need.step}};
+  axes.insert(axes.end(), need.inner.begin(), need.inner.end());
+  if (need.inner.size() == 1) {
+    const auto [extent, stride] = need.inner[0];
+    int64_t parts = 1;
+    while (extent / parts > kPart && extent % (parts * 2) == 0) parts *= 2;
+    axes = {axes[0], {parts, extent / parts * stride}, {extent / parts, stride}};
+  }
+  int64_t parts = 1;
+  for (size_t i = 1; i + 1 < axes.size(); i++) parts *= axes[i].first;
   if (parts == 1) {
-    reduce(magnitude(memory(tensor, {need.count, all})), {need.count}, all, need.maxima);
+    reduce(magnitude(memory(tensor, need.offset, axes)), 1, need.maxima);
     return;
   }
-  const TensorId id = add_tensor(t.name + ".maxima.parts", DType::f32, {need.count, parts});
-  reduce(magnitude(memory(tensor, {need.count, parts, all / parts})), {need.count, parts},
-         all / parts, id);
-  reduce(memory(id, {need.count, parts}), {need.count}, parts, need.maxima);
+  const TensorId id =
+      add_tensor(graph_[tensor].name + ".maxima.parts", DType::f32, {need.count, parts});
+  reduce(magnitude(memory(tensor, need.offset, axes)), axes.size() - 1, id);
+  reduce(memory(id, 0, {{need.count, parts}, {parts, 1}}), 1, need.maxima);
 }
 
 }  // namespace pumice::select

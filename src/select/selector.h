@@ -65,6 +65,7 @@ class Selector {
 
   // ---- largest magnitudes (maxima.cpp)
   void plan_maxima();
+  MaximaNeed need_of(const core::Contract& c, const ContractForm& f) const;
   core::TensorId maxima_of(core::TensorId tensor, MaximaNeed need, const core::Index& index,
                            int depth);
   core::TensorId add_maxima(core::TensorId of, const MaximaNeed& need);

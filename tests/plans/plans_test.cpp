@@ -11,6 +11,7 @@
 #include "emit/spirv/spirv_val.h"
 #include "kernel/count.h"
 #include "models.h"
+#include "onnx/builder.h"
 #include "plan/check.h"
 #include "runtime/open.h"
 
@@ -179,6 +180,29 @@ TEST(Modules, PassSpirvVal) {
       }
   }
   std::printf("%zu modules\n", seen.size());
+}
+
+// Every kernel can be made, whatever the heads' size.
+TEST(Attention, OfAnySizeAsAnH200) {
+  int on_matrices = 0;
+  for (int64_t size = 8; size <= 136; size += 8)
+    for (const int64_t keys : {25, 1100})
+      for (const Precision precision : {Precision::f32, Precision::f16}) {
+        onnx::ModelBuilder b(17);
+        b.input("x", onnx::DataType::float32, {1, 2, keys, size});
+        b.node("Neg", {"x"}, {"q"});  // stored in half at f16
+        b.node("Transpose", {"q"}, {"k"}, {onnx::attr("perm", {0, 1, 3, 2})});
+        b.node("MatMul", {"q", "k"}, {"scores"}).node("Softmax", {"scores"}, {"p"});
+        b.node("MatMul", {"p", "q"}, {"y"}).output("y");
+        LoadOptions options;
+        options.precision = precision;
+        const plan::Plan plan = session::make_plan(session::analyse(b.build(), options), h200());
+        for (const select::Step& s : plan.steps) {
+          on_matrices += s.recipe.family == "attention";
+          EXPECT_NO_THROW(s.recipe.build()) << size << " " << keys;
+        }
+      }
+  EXPECT_GE(on_matrices, 16);
 }
 
 }  // namespace

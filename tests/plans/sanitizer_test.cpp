@@ -82,7 +82,8 @@ void run_whole(const std::string& model, Precision precision,
   const auto kernel_of = [&](const kernels::Recipe& r) {
     runtime::Kernel& k = kernels[r.family + " " + r.key];
     if (k == runtime::Kernel::none) {
-      const session::Compiled c = session::compile(r, device->format(), device->traits());
+      const session::Compiled c =
+          session::compile(r, device->format(), device->traits(), session::fma_of(of.precision));
       k = device->load(c.code, c.info);
     }
     return k;

@@ -140,6 +140,7 @@ class LayoutPass {
   std::optional<Image> image_of(const Contract& c) const {
     if (c.a.root->kind != Node::Kind::access || c.reduced.size() < 2) return std::nullopt;
     const Node& a = *c.a.root;
+    if (a.bits != 0) return std::nullopt;  // a pad that is not zero
     const size_t rank = c.axes.size(), spatial = c.reduced.size() - 1;
     for (const Dim& d : c.a.dims)
       if (!d.known()) return std::nullopt;
