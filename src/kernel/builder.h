@@ -231,8 +231,7 @@ class TileRef {
 struct Divisor {
   Val d, multiplier, shift;
 };
-/// {d, multiplier, shift} for Divisor, d >= 1: q = (mulhi(x, multiplier) + x * (multiplier's
-/// carry)) ...
+/// {d, multiplier, shift} for Divisor, 1 <= d < 2^31: x / d = mulhi(2 x, multiplier) >> shift.
 std::array<uint32_t, 3> divisor_words(uint32_t d);
 /// x / d and x % d for u32 x < 2^31.
 Val operator/(const Arg& x, const Divisor& d);

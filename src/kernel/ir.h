@@ -147,7 +147,7 @@ struct Kernel {
   const std::string& location(Id id) const { return locations[insts[index(id)].location]; }
 };
 
-/// Lays tiles out for a target with `limit` bytes of shared memory: rows that matrices are loaded
+/// Lays tiles out in shared memory: rows that matrices are loaded
 /// from or stored to get `pad` bytes more (bank conflicts), overlays share bytes; returns the bytes
 /// in all. The caller compares them with the device's limit.
 uint32_t layout_tiles(Kernel& kernel, uint32_t pad);

@@ -44,6 +44,13 @@ class Structure {
       if (bytes == 0 || bytes > (1u << 24))
         findings_.add(Id::none, "tile \"{}\" has {}x{} elements, wanted 1 byte to 16 MiB", t.name,
                       t.rows, t.columns);
+      // As layout_tiles() lays them out, or not laid out at all.
+      const bool laid_out = kernel_.tiles[0].row_bytes != 0;
+      const uint64_t end = t.offset + uint64_t{t.rows} * t.row_bytes;
+      if (laid_out ? t.row_bytes < uint64_t{t.columns} * size_of(t.elem) || end > (1u << 24)
+                   : t.row_bytes != 0 || t.offset != 0)
+        findings_.add(Id::none, "tile \"{}\" has rows of {} bytes at {}, which do not fit", t.name,
+                      t.row_bytes, t.offset);
     }
     for (size_t i = 0; i < kernel_.vars.size(); i++) {
       const Type& t = kernel_.vars[i];

@@ -329,6 +329,9 @@ TEST(Structure, Declarations) {
   EXPECT_EQ(
       one("workgroup=1 group=0 {\nargument \"a\" u32 offset=0\nargument \"b\" u32 offset=0\n}"),
       "argument \"b\" of 4 bytes lies at offset 0");
+  EXPECT_EQ(one("workgroup=1 group=0 {\ntile \"t\" f32 rows=1 columns=4 overlay=0 row_bytes=16 "
+                "offset=4294967280\n}\n"),
+            "tile \"t\" has rows of 16 bytes at 4294967280, which do not fit");
   EXPECT_EQ(one("workgroup=1 group=0 {\ntile \"t\" f32 rows=0 columns=1 overlay=0 row_bytes=0 "
                 "offset=0\n}"),
             "tile \"t\" has 0x1 elements, wanted 1 byte to 16 MiB");

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "kernel/math.h"
 
 namespace pumice::kernels {
 
@@ -30,8 +31,8 @@ Val Combine::operator()(const Val& a, const Val& b) const {
     case Kind::sum: return a + b;
     case Kind::product: return a * b;
     // The instruction gives the other operand where one is NaN.
-    case Kind::max: return is_float(type) ? select((b > a) | (b != b), b, a) : max(a, b);
-    case Kind::min: return is_float(type) ? select((b < a) | (b != b), b, a) : min(a, b);
+    case Kind::max: return is_float(type) ? select((b > a) | kernel::is_nan(b), b, a) : max(a, b);
+    case Kind::min: return is_float(type) ? select((b < a) | kernel::is_nan(b), b, a) : min(a, b);
     case Kind::any: return a | b;
     case Kind::all: return a & b;
   }

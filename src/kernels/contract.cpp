@@ -13,9 +13,11 @@ namespace pumice::kernels {
 using namespace kernel;
 
 std::string ContractParams::name() const {
-  return fmt::format("{}_{}{}x{}x{}_w{}x{}x{}_s{}n{}{}{}{}", format == Format::f16 ? "f16" : "f32",
-                     image ? "image_" : "", bm, bn, bk, warp_m, warp_n, split_k, stages, sets,
-                     packed_b ? "_packed" : "", k_tail ? "_tail" : "", gelu ? "_gelu" : "");
+  return fmt::format("{}_{}{}x{}x{}_w{}x{}x{}_s{}n{}{}{}{}{}",
+                     format == Format::f16 ? "f16" : "f32", image ? "image_" : "", bm, bn, bk,
+                     warp_m, warp_n, split_k, stages, sets,
+                     passes > 1 ? fmt::format("p{}", passes) : "", packed_b ? "_packed" : "",
+                     k_tail ? "_tail" : "", gelu ? "_gelu" : "");
 }
 
 namespace {

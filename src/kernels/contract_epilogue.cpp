@@ -189,13 +189,13 @@ void ContractEpilogue::finish_vector(const Val& q, int pass) {
 void ContractEpilogue::keep_maximum(const Val& magnitude, const Val& row) {
   if (!p_.image) {
     const uint32_t together = std::min<uint32_t>(vectors_row_, s_.lanes);
+    const bool neighbours = std::has_single_bit(together) && vectors_row_ % together == 0;
     Val most = magnitude;
-    for (uint32_t step = 1; step < together && std::has_single_bit(together); step *= 2) {
+    for (uint32_t step = 1; step < together && neighbours; step *= 2) {
       const Val other = k_.shuffle_xor(most, static_cast<int>(step));
       most = max(most, other);
     }
-    const Val first =
-        std::has_single_bit(together) ? (a_.lane & (together - 1)) == 0 : k_.boolean(true);
+    const Val first = neighbours ? (a_.lane & (together - 1)) == 0 : k_.boolean(true);
     k_.if_(first, [&] {
       const Val unused = a_.out_maxima.atomic(AtomicKind::max, row, most);
       static_cast<void>(unused);

@@ -6,6 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
+
 namespace pumice::kernels {
 
 using kernel::Val;
@@ -58,6 +60,12 @@ int lane_width(const std::vector<Store>& stores, const std::vector<const view::V
 }
 
 void Flat::list(ViewArguments& arguments) const {
+  // Division by a divisor holds below 2^31.
+  Dim count = 1;
+  for (const Dim& e : extents_) count = count * e;
+  if (count.known() && count.value() > INT32_MAX)
+    fail(ErrorCode::refused, "{} elements in one pass, at most {} are served", count.value(),
+         INT32_MAX);
   for (size_t i = 1; i < extents_.size(); i++) arguments.divisor(extents_[i]);
 }
 

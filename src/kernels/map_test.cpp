@@ -23,9 +23,7 @@ Recipe check(TestWorld& world, const View& v, const MapParams& params = {}) {
   const std::vector<std::byte> expected = world.expected(v);
   EXPECT_EQ(expected.size(), world[out].bytes.size());
   if (!expected.empty()) {
-    EXPECT_TRUE(expected == world[out].bytes)
-        << text(v) << "\n"
-        << r.key;
+    EXPECT_TRUE(expected == world[out].bytes) << text(v) << "\n" << r.key;
   }
   return r;
 }

@@ -86,8 +86,7 @@ std::vector<float> run(TestWorld& world, const View& v, size_t axes, Kind kind, 
   EXPECT_EQ(live, recipe.key.find("L") != std::string::npos);
   world.run(recipe);
   std::vector<float> values(world[out].bytes.size() / 4);
-  if (!values.empty())
-    std::memcpy(values.data(), world[out].bytes.data(), world[out].bytes.size());
+  if (!values.empty()) std::memcpy(values.data(), world[out].bytes.data(), world[out].bytes.size());
   return values;
 }
 

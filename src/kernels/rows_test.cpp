@@ -54,8 +54,7 @@ TensorId run(TestWorld& world, const View& v, Kind kind, uint32_t group) {
 
 void check(TestWorld& world, const View& v, Kind kind, double tolerance) {
   const TensorId a = run(world, v, kind, 32), b = run(world, v, kind, 0);
-  EXPECT_TRUE(world[a].bytes == world[b].bytes)
-      << text(v) << " kind " << static_cast<int>(kind);
+  EXPECT_TRUE(world[a].bytes == world[b].bytes) << text(v) << " kind " << static_cast<int>(kind);
   const std::vector<double> x = TestWorld::doubles(v.type(), world.expected(v));
   const std::vector<double> y = world.values(a);
   const auto n = static_cast<size_t>(world.number(v.dims.back()));

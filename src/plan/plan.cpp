@@ -93,6 +93,11 @@ class Planner {
   uint64_t bytes_of(const Dim& elements, size_t size, const std::string& what) const {
     const auto most = elements.upper_bound(plan_.bounds);
     if (!most) fail(ErrorCode::refused, "{}: its size {} has no bound", what, elements.text());
+    // What kernels count elements with.
+    constexpr int64_t kMostElements = INT32_MAX;
+    if (*most > kMostElements)
+      fail(ErrorCode::refused, "{} has {} elements, at most {} are served", what, *most,
+           kMostElements);
     const auto bytes = static_cast<uint64_t>(std::max<int64_t>(*most, 0)) * size;
     return std::max<uint64_t>(bytes, 1);
   }

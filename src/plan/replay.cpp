@@ -46,7 +46,11 @@ std::vector<uint8_t> argument_block(const Plan& plan, uint32_t step,
         break;
       case Kind::buffer: append(block, address(plan.buffers[step].at(a.number))); break;
       case Kind::dims: append(block, address(kDims)); break;
-      case Kind::word: append(block, static_cast<uint32_t>(a.dim.value())); break;
+      case Kind::word:
+        CHECK(a.dim.value() >= INT32_MIN && a.dim.value() <= UINT32_MAX, "a word of {}",
+              a.dim.value());
+        append(block, static_cast<uint32_t>(a.dim.value()));
+        break;
       case Kind::divisor:
         for (const uint32_t w : divisor_of(a.dim.value())) append(block, w);
         break;

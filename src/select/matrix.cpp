@@ -170,7 +170,10 @@ ArgumentValue tensor(TensorId t, int64_t byte_offset = 0) {
   return {Kind::tensor, t, Dim(byte_offset), 0};
 }
 ArgumentValue buffer(uint32_t number) { return {Kind::buffer, TensorId::none, {}, number}; }
-ArgumentValue word(int64_t v) { return {Kind::bits, TensorId::none, {}, static_cast<uint32_t>(v)}; }
+ArgumentValue word(int64_t v) {
+  CHECK(v >= INT32_MIN && v <= UINT32_MAX, "a word of {}", v);
+  return {Kind::bits, TensorId::none, {}, static_cast<uint32_t>(v)};
+}
 ArgumentValue divisor(int64_t d) { return {Kind::divisor, TensorId::none, Dim(d), 0}; }
 ArgumentValue real(double v) {
   return {Kind::bits, TensorId::none, {}, __builtin_bit_cast(uint32_t, static_cast<float>(v))};
@@ -268,8 +271,8 @@ void Selector::add_matrix(const core::Op& op, const core::Contract& c, MatrixCon
   s.reads = {f.a, b.packed, bias};
   s.writes = {m.d};
   s.recipe.family = "contract";
-  s.recipe.key = fmt::format("{} passes{} {}x{}x{}/{}", p.name(), p.passes, shape_->m, shape_->n,
-                             shape_->k, shape_->lanes);
+  s.recipe.key =
+      fmt::format("{} {}x{}x{}/{}", p.name(), shape_->m, shape_->n, shape_->k, shape_->lanes);
   s.recipe.build = [p, shape = *shape_] { return kernels::contract(p, shape); };
   s.recipe.buffers = {blocks_m * blocks_n * 4};
   ArgumentValue partials = buffer(0);

@@ -136,7 +136,7 @@ class Evaluator {
       if (!v) return std::nullopt;
     switch (n.function) {
       case Function::cast: return wrapped(*x[0], n.type);
-      case Function::neg: return Dim(0) - *x[0];
+      case Function::neg: return wrapped(Dim(0) - *x[0], n.type);
       case Function::abs:
         if (x[0]->nonnegative()) return x[0];
         return (Dim(0) - *x[0]).nonnegative() ? Value(Dim(0) - *x[0]) : std::nullopt;
@@ -144,7 +144,10 @@ class Evaluator {
       case Function::bit_not:
         if (n.type != DType::b1) return std::nullopt;
         return x[0]->known() ? negated(x[0]) : std::nullopt;
-      default: return x.size() == 2 ? binary(n.function, *x[0], *x[1]) : std::nullopt;
+      default: {
+        const Value v = x.size() == 2 ? binary(n.function, *x[0], *x[1]) : std::nullopt;
+        return v ? wrapped(*v, n.type) : std::nullopt;
+      }
     }
   }
 

@@ -423,6 +423,9 @@ TEST(Symbolic, ShapeArithmetic) {
   EXPECT_EQ(run(apply(Function::max, {cast(x, DType::i32), number(DType::i32, 1)})),
             "[max(1, b), 12, max(1, n), 64]");
   EXPECT_EQ(run(cast(x, DType::f32)), "none");
+  // Known numbers wrap as they do on a device.
+  const View wide = number(DType::i32, 65536);
+  EXPECT_EQ(run(apply(Function::mul, {wide, wide})), "[0]");
   EXPECT_EQ(run(access(kI, DType::i64, {2})), "none");
   EXPECT_EQ(run(index(DType::i64, Affine::axis(0, 3, n), {2})), "[n, n + 3]");
 }

@@ -155,13 +155,15 @@ Mask Machine::narrowed(const Mask& mask, const uint8_t* condition,
 void Machine::block(BlockId id, const Mask& mask) {
   const auto& steps = program_.blocks[index(id)];
   report_.lane_instructions += steps.size() * mask.active;
-  if (report_.lane_instructions > options_.budget) {
-    if (!steps.empty())
-      say(Finding::endless, steps[0].id, mask.first(), [&] {
+  // Blocks count too: a loop may have nothing in it.
+  if (report_.lane_instructions + ++blocks_run_ > options_.budget) {
+    if (const kernel::Id at = steps.empty() ? last_step_ : steps[0].id; at != kernel::Id::none)
+      say(Finding::endless, at, mask.first(), [&] {
         return fmt::format("is still at work after {} lane-instructions", options_.budget);
       });
     throw Stop{};
   }
+  if (!steps.empty()) last_step_ = steps[0].id;
   for (const Step& s : steps) {
     if (s.loop != nullptr) {  // by far the most frequent
       std::array<const void*, 4> in{at<void>(s.in[0]), at<void>(s.in[1]), at<void>(s.in[2]),

@@ -131,6 +131,8 @@ class Machine {
   Memory* memory_ = nullptr;
   Options options_;
   Report report_;
+  uint64_t blocks_run_ = 0;
+  kernel::Id last_step_ = kernel::Id::none;  // first of the last block that has any
   std::unique_ptr<Reporter> reporter_;
   std::unique_ptr<Races> races_;
   std::unique_ptr<TileMemory> tiles_;

@@ -2,8 +2,8 @@
 // Matrices: each is held whole for its group, row after row, and each instruction is one loop.
 // Which element a lane holds matters only where lanes speak of their own (get, set, pack, unpack):
 // there the device's map is used where its traits state one, else an invented order, which a seed
-// permutes. Products of f16, bf16 and f32 are summed in f32 in the order of k, one fused
-// multiply-add each; an f16 accumulator is rounded once an mma. Devices may sum otherwise.
+// permutes. Products of f16, bf16 and f32 are summed in double in the order of k and rounded once
+// an mma to the accumulator's type. Devices may sum otherwise.
 #include <algorithm>
 #include <cstring>
 #include <numeric>

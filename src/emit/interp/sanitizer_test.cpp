@@ -492,6 +492,15 @@ TEST(Sanitizer, Endless) {
   expect_only(b.run({1, 1, 1}, false, options), Finding::endless, {"after 100000"});
 }
 
+TEST(Sanitizer, EndlessWithNothingToDo) {
+  OneBuffer b;
+  b.k.for_(0, 1, 0, [](const Val&) {});
+  b.x.store(b.lane, 1);
+  Options options;
+  options.budget = 100000;
+  expect_only(b.run({1, 1, 1}, false, options), Finding::endless, {"after 100000"});
+}
+
 // ---- what is asynchronous
 
 // The verifier refuses kernels without their waits, so those are taken out afterwards.

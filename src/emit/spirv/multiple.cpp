@@ -18,11 +18,11 @@ uint32_t known_multiple(const kernel::Kernel& kernel, Id value) {
       const auto bits = static_cast<uint32_t>(inst.bits);
       return bits == 0 ? kMost : std::min(bits & (~bits + 1), kMost);
     }
-    case Op::mul: return std::min(of(0) * of(1), kMost);
+    case Op::mul: return static_cast<uint32_t>(std::min<uint64_t>(uint64_t{of(0)} * of(1), kMost));
     case Op::shl: {
       const kernel::Inst& n = kernel[inst.operands[1]];
       if (n.op != Op::constant) return of(0);
-      return n.bits % 32 > 16 ? kMost : std::min(of(0) << (n.bits % 32), kMost);
+      return static_cast<uint32_t>(std::min<uint64_t>(uint64_t{of(0)} << (n.bits % 32), kMost));
     }
     case Op::add:
     case Op::sub:
