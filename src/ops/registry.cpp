@@ -29,6 +29,7 @@
   FILE(reduce)                      \
   FILE(reshape)                     \
   FILE(shape_of)                    \
+  FILE(shrink)                      \
   FILE(slice)                       \
   FILE(softmax)                     \
   FILE(split)                       \
