@@ -194,6 +194,7 @@ Val operator!(const Arg& a) { return same(Op::bit_not, a); }
 Val operator~(const Arg& a) { return same(Op::bit_not, a); }
 Val operator-(const Arg& a) { return same(Op::neg, a); }
 Val mulhi(const Arg& a, const Arg& b) { return same(Op::mulhi, a, b); }
+Val popcount(const Arg& a) { return same(Op::popcount, a); }
 Val abs(const Arg& a) { return same(Op::abs, a); }
 Val min(const Arg& a, const Arg& b) { return same(Op::min, a, b); }
 Val max(const Arg& a, const Arg& b) { return same(Op::max, a, b); }

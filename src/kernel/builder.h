@@ -120,6 +120,7 @@ Val operator!(const Arg& a);
 Val operator~(const Arg& a);
 Val operator-(const Arg& a);
 Val mulhi(const Arg& a, const Arg& b);
+Val popcount(const Arg& a);
 Val abs(const Arg& a);
 Val min(const Arg& a, const Arg& b);
 Val max(const Arg& a, const Arg& b);

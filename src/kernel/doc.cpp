@@ -14,6 +14,7 @@ std::string_view operands_of(Signature signature) {
     case Signature::nullary: return "() -> given type";
     case Signature::un_n: return "(number T) -> T";
     case Signature::un_f: return "(float T) -> T";
+    case Signature::un_i: return "(int T) -> T";
     case Signature::un_ib: return "(int or bool T) -> T";
     case Signature::bin_n: return "(number T, T) -> T";
     case Signature::bin_i: return "(int T, T) -> T";

@@ -31,6 +31,7 @@ enum class Signature : uint8_t {
   nullary,
   un_n,
   un_f,
+  un_i,
   un_ib,
   bin_n,
   bin_i,

@@ -38,6 +38,7 @@ bool is_elementwise(Op op) {
   switch (info(op).signature) {
     case Signature::un_n:
     case Signature::un_f:
+    case Signature::un_i:
     case Signature::un_ib:
     case Signature::bin_n:
     case Signature::bin_i:

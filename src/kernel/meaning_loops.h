@@ -159,6 +159,12 @@ struct Not {
     return kBool<E> ? static_cast<W>(a ^ 1) : static_cast<W>(~a);
   }
 };
+struct PopCount {
+  template <typename E, typename R = typename E::Raw>
+  static PUMICE_INLINE R go(R a) {
+    return static_cast<R>(__builtin_popcountll(static_cast<std::make_unsigned_t<R>>(a)));
+  }
+};
 struct Eq {
   template <typename W>
   static PUMICE_INLINE bool go(W a, W b) {
@@ -585,6 +591,7 @@ Loop find_loop(Op op, DType operand, DType result, uint32_t imm0, const Numerics
     case Op::bit_or: return by_type<Work2<Or, On::ints_and_bool>::At>(operand);
     case Op::bit_xor: return by_type<Work2<Xor, On::ints_and_bool>::At>(operand);
     case Op::bit_not: return by_type<Raw1<Not, On::ints_and_bool>::At>(operand);
+    case Op::popcount: return by_type<Raw1<PopCount, On::ints>::At>(operand);
     case Op::shl: return by_type<Shift<true>::At>(operand);
     case Op::shr: return by_type<Shift<false>::At>(operand);
     case Op::eq: return by_type<Compare<Eq>::At>(operand);

@@ -343,6 +343,7 @@ void check_ints(DType t) {
   const auto prod = run<T>(Op::mul, t, t, in), quot = run<T>(Op::div, t, t, in);
   const auto rest = run<T>(Op::rem, t, t, in), neg = run<T>(Op::neg, t, t, in);
   const auto abs = run<T>(Op::abs, t, t, in), inv = run<T>(Op::bit_not, t, t, in);
+  const auto ones = run<T>(Op::popcount, t, t, in);
   const auto lt = run<uint8_t>(Op::lt, t, DType::b1, in),
              le = run<uint8_t>(Op::le, t, DType::b1, in);
   const auto eq = run<uint8_t>(Op::eq, t, DType::b1, in),
@@ -366,6 +367,9 @@ void check_ints(DType t) {
     ASSERT_EQ(neg[i], wrap(-x)) << what;
     ASSERT_EQ(abs[i], wrap(x < 0 ? -x : x)) << what;
     ASSERT_EQ(inv[i], wrap(-1 - x)) << what;
+    int bits = 0;
+    for (size_t k = 0; k < sizeof(T) * 8; k++) bits += static_cast<int>(x >> k & 1);
+    ASSERT_EQ(ones[i], bits) << what;
     ASSERT_EQ(lt[i], x < y) << what;
     ASSERT_EQ(le[i], x <= y) << what;
     ASSERT_EQ(eq[i], x == y) << what;

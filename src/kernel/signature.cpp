@@ -282,6 +282,7 @@ std::string check_types(const Kernel& kernel, const Inst& inst) {
     case Signature::nullary: check_nullary(c); break;
     case Signature::un_n: check_same(c, 1, arithmetic, "numbers"); break;
     case Signature::un_f: check_same(c, 1, floating, "floats"); break;
+    case Signature::un_i: check_same(c, 1, integer, "integers"); break;
     case Signature::un_ib: check_same(c, 1, integer_or_bool, "integers or bool"); break;
     case Signature::bin_n: check_same(c, 2, arithmetic, "numbers"); break;
     case Signature::bin_i: check_same(c, 2, integer, "integers"); break;

@@ -68,6 +68,8 @@ TEST(TypeRules, Signatures) {
       {"%20 = sqrt u32 %4", "sqrt: operand 0 is u32, wanted floats"},
       {"%20 = bit_not bool %7", ""},
       {"%20 = bit_not f32 %5", "bit_not: operand 0 is f32, wanted integers or bool"},
+      {"%20 = popcount u32x2 %12", ""},
+      {"%20 = popcount bool %7", "popcount: operand 0 is bool, wanted integers"},
       {"%20 = rem f32 %5, %5", "rem: operand 0 is f32, wanted integers"},
       {"%20 = bit_and f32 %5, %5", "bit_and: operand 0 is f32, wanted integers or bool"},
       {"%20 = mulhi u64 %14, %14", "mulhi: operand 0 is u64, wanted i32 or u32"},

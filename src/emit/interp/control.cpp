@@ -237,6 +237,7 @@ void Machine::step(const Step& s, const Mask& mask) {
     case Op::bit_or:
     case Op::bit_xor:
     case Op::bit_not:
+    case Op::popcount:
     case Op::shl:
     case Op::shr:
     case Op::eq:

@@ -183,6 +183,7 @@ void bits_and_choice(Kernels& t) {
   const auto with_bool = both(t.integers, {DType::b1});
   for (const Op op : {Op::bit_and, Op::bit_or, Op::bit_xor}) t.component_wise(op, with_bool, 2);
   t.component_wise(Op::bit_not, with_bool, 1);
+  t.component_wise(Op::popcount, t.integers, 1);
   for (const Op op : {Op::shl, Op::shr})
     t.add(op, [&](Builder& k) {
       for (const DType d : t.integers)

@@ -102,6 +102,7 @@ void Emitter::instruction(Id id) {
     case Op::bit_or: result = logic(inst, Opcode::BitwiseOr, Opcode::LogicalOr); return;
     case Op::bit_xor: result = logic(inst, Opcode::BitwiseXor, Opcode::LogicalNotEqual); return;
     case Op::bit_not: result = logic(inst, Opcode::Not, Opcode::LogicalNot); return;
+    case Op::popcount: result = module_.value(Opcode::BitCount, type_of(inst.type), {v(0)}); return;
     case Op::shl:
       result = binary(inst, Opcode::ShiftLeftLogical, Opcode::ShiftLeftLogical,
                       Opcode::ShiftLeftLogical);

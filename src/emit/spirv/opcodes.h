@@ -93,6 +93,7 @@ enum class Opcode : uint32_t {
   BitwiseXor = 198,
   BitwiseAnd = 199,
   Not = 200,
+  BitCount = 205,
   ControlBarrier = 224,
   MemoryBarrier = 225,
   AtomicExchange = 229,

@@ -54,6 +54,7 @@ Raiser::Id Raiser::pure(Id old) {
     case Op::sqrt:
     case Op::fma:
     case Op::exp2_approx:
+    case Op::popcount:
     case Op::dot4: return compute(inst.op, type, operands, inst.imm[0]);
     default: return w_.append(translated(inst));
   }
@@ -84,6 +85,7 @@ Raiser::Id Raiser::compute(Op op, Type type, const std::vector<Id>& operands, ui
     }
     case Op::exp2_approx: return elem == DType::f64 ? exp2_f64(a) : plain();
     case Op::dot4: return dot4(operands, imm0);
+    case Op::popcount: return popcount(a);
     default: return plain();
   }
 }
@@ -193,6 +195,24 @@ Raiser::Id Raiser::remainder(Id a, Id b) {
   const Id unsafe = sign ? w_.bit_or(by_zero, w_.eq(b, w_.constant(t, ones))) : by_zero;
   const Id safe = w_.select(unsafe, one, b);
   return w_.select(by_zero, a, remain(safe));
+}
+
+// Vulkan counts in words of 32 bits alone.
+Raiser::Id Raiser::popcount(Id a) {
+  const Type t = w_.type(a), words = w_.like(a, DType::u32);
+  const auto count = [&](Id word) { return w_.make(Op::popcount, words, {word}); };
+  switch (size_of(t.elem)) {
+    case 4: return w_.make(Op::popcount, t, {a});
+    case 8: {
+      const Id bits = w_.bitcast(a, w_.like(a, DType::u64));
+      const Id low = w_.cast(bits, DType::u32), high = w_.cast(w_.shr(bits, 32), DType::u32);
+      return w_.cast(w_.add(count(low), count(high)), t.elem);
+    }
+    default: {  // as unsigned: a sign must not be spread
+      const DType narrow = size_of(t.elem) == 1 ? DType::u8 : DType::u16;
+      return w_.cast(count(w_.cast(w_.bitcast(a, w_.like(a, narrow)), DType::u32)), t.elem);
+    }
+  }
 }
 
 Raiser::Id Raiser::dot4(const std::vector<Id>& operands, uint32_t kind) {

@@ -45,6 +45,7 @@ class Raiser {
   Id divide(Id a, Id b);
   Id remainder(Id a, Id b);
   Id dot4(const std::vector<Id>& operands, uint32_t kind);
+  Id popcount(Id a);
   Id exp2_f64(Id a);
   Id fma_in_wider(Id a, Id b, Id c, DType wider);
   Id sum_rounded_to_odd(Id product, Id c);
