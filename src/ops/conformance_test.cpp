@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The standard's own cases for single operators: naive references and lowerings on the host give
-// the outputs that it publishes. What is not served is refused with a reason; which operators are
-// meant to be served whole stands below.
+// the outputs that it publishes. What is not served is refused with a reason.
 #include <gtest/gtest.h>
 
 #include <algorithm>
