@@ -6,6 +6,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "kernel/math.h"
 #include "kernels/scale.h"
 
 namespace pumice::kernels {
@@ -279,7 +280,7 @@ class AttentionKernel {
     }
     k_.barrier();
     fetch(min(k0 + block_keys_, key_count_ - 1), false);
-    const std::vector<Var> scores = products(k0);
+    const std::vector<Scores> scores = products();
     if (f32()) largest_v();
     const Val base = k0 + group_k_ * uint32_t{p_.keys};
     const Val valid = key_count_ - min(key_count_, base);  // columns from here on lie past the end
@@ -288,11 +289,26 @@ class AttentionKernel {
     k_.barrier();
   }
 
-  std::vector<Var> products(const Val&) {
-    std::vector<Var> scores;
-    const uint32_t columns = p_.keys / uint32_t{s_.n};
-    for (uint32_t i = 0; i < p_.query_tiles * columns; i++) scores.push_back(k_.var(acc(), 0.0));
-    for (uint32_t d = 0; d < p_.size / s_.k; d++)
+  // Scores of a matrix: its elements (f32 on registers: as sums of two floats), or it as a whole.
+  struct Scores {
+    Val whole;
+    std::array<Val, 8> high, low;
+  };
+
+  // Matrix units truncate, and exponents magnify what is lost. So at f32 the small products have
+  // accumulators of their own, and of the large ones only one step is added there; on registers
+  // the steps are added exactly.
+  std::vector<Scores> products() {
+    std::vector<Var> sums, small;
+    const uint32_t columns = p_.keys / uint32_t{s_.n}, count = p_.query_tiles * columns;
+    std::vector<Scores> scores(count);
+    for (uint32_t i = 0; i < count; i++) {
+      if (!f32() || !p_.registers) sums.push_back(k_.var(acc(), 0.0));
+      if (f32()) small.push_back(k_.var(acc(), 0.0));
+    }
+    for (uint32_t d = 0; d < p_.size / s_.k; d++) {
+      std::vector<Var> large;
+      for (uint32_t i = 0; f32() && i < count; i++) large.push_back(k_.var(acc(), 0.0));
       for (uint32_t j = 0; j < columns; j++) {
         std::vector<Val> b;
         for (int p = 0; p < planes(); p++) {
@@ -301,16 +317,60 @@ class AttentionKernel {
           b.push_back(m);
         }
         for (uint32_t r = 0; r < p_.query_tiles; r++) {
-          const Var& s = scores[r * columns + j];
+          const size_t at = r * columns + j;
           if (f32()) {
-            k_.mma(s, query(1, r, d), b[0]);
-            k_.mma(s, query(0, r, d), b[1]);
+            k_.mma(small[at], query(1, r, d), b[0]);
+            k_.mma(small[at], query(0, r, d), b[1]);
           }
-          k_.mma(s, query(0, r, d), b[0]);
+          k_.mma(f32() ? large[at] : sums[at], query(0, r, d), b[0]);
         }
       }
+      if (!f32()) continue;
+      k_.mma_wait();
+      for (uint32_t i = 0; i < count; i++) {
+        const Val more = large[i].get();
+        if (p_.registers)
+          add_exactly(scores[i], more, d == 0);
+        else
+          add(sums[i], more);
+      }
+    }
     k_.mma_wait();
+    for (uint32_t i = 0; i < count; i++) {
+      if (!f32() || !p_.registers) {
+        if (f32()) add(sums[i], small[i].get());
+        scores[i].whole = sums[i].get();
+        if (!p_.registers) continue;
+      }
+      const Val rest = f32() ? small[i].get() : scores[i].whole;
+      for (size_t e = 0; e < 8; e++) {
+        const Val x = matrix_get(rest, static_cast<int>(e));
+        if (f32())
+          scores[i].low[e] = scores[i].low[e] + x;
+        else
+          scores[i].high[e] = x;
+      }
+    }
     return scores;
+  }
+  static void add(const Var& to, const Val& more) {
+    const Val sum = to.get();
+    to = matrix_add(sum, more);
+  }
+  // high + low + a matrix's elements, no bit lost (Knuth's two-sum), but for the rounding of low.
+  void add_exactly(Scores& to, const Val& more, bool first) {
+    for (size_t e = 0; e < 8; e++) {
+      const Val x = matrix_get(more, static_cast<int>(e));
+      if (first) {
+        to.high[e] = x;
+        to.low[e] = f32c(0);
+        continue;
+      }
+      const Val sum = to.high[e] + x, part = sum - to.high[e];
+      const Val lost = (to.high[e] - (sum - part)) + (x - part);
+      to.high[e] = sum;
+      to.low[e] = to.low[e] + lost;
+    }
   }
 
   // v's rows were scaled one by one: their exponents, relative to the largest of the group's keys,
@@ -353,7 +413,7 @@ class AttentionKernel {
     sum_[i] = sum;
   }
 
-  void softmax_registers(const std::vector<Var>& scores, const Val& valid) {
+  void softmax_registers(const std::vector<Scores>& scores, const Val& valid) {
     const uint32_t columns = p_.keys / 16u;
     const Val lane = k_.group_lane();
     probabilities_.assign(static_cast<size_t>(planes()), {});
@@ -368,15 +428,18 @@ class AttentionKernel {
         vf[q] = v_factor(column[q]);
       }
     for (uint32_t r = 0; r < p_.query_tiles; r++) {
-      std::vector<Val> t(columns * 8);
+      std::vector<Val> t(columns * 8), factor(columns * 8);
       std::array<Val, 2> most, alpha, shift, sum;
       for (size_t h = 0; h < 2; h++) most[h] = max_[r * 2 + h].get();
       for (uint32_t j = 0; j < columns; j++) {
-        const Val s = scores[r * columns + j].get();
+        const Scores& s = scores[r * columns + j];
         for (uint32_t i = 0; i < 8; i++) {
           const uint32_t q = j * 8 + i;
-          Val x = matrix_get(s, static_cast<int>(i));
-          if (f32()) x = x * q_factor_[r * 2 + i / 4] * kf[j * 8 + i % 4];
+          Val x = s.high[i];
+          if (f32()) {
+            factor[q] = q_factor_[r * 2 + i / 4] * kf[j * 8 + i % 4];  // exact but for the scale
+            x = x * factor[q];
+          }
           t[q] = select(column[q] < valid, x, kFar);
           most[i / 4] = max(most[i / 4], t[q]);
         }
@@ -397,7 +460,15 @@ class AttentionKernel {
         for (auto& x : m) x = k_.matrix(MatrixUse::a, 16, 16, DType::f16, 0.0);
         for (uint32_t i = 0; i < 8; i++) {
           const uint32_t q = j * 8 + i;
-          Val e = exp2_approx(f32() ? t[q] - shift[i / 4] : fma(t[q], scale_, -shift[i / 4]));
+          Val e;
+          if (f32()) {
+            // The difference is rounded once, not its parts.
+            const Scores& s = scores[r * columns + j];
+            const Val x = fma(s.high[i], factor[q], fma(s.low[i], factor[q], -shift[i / 4]));
+            e = kernel::exp2(select(column[q] < valid, x, kFar));
+          } else {
+            e = exp2_approx(fma(t[q], scale_, -shift[i / 4]));
+          }
           sum[i / 4] = sum[i / 4] + e;
           if (f32()) {
             const Planes two = split(e * vf[j * 8 + i % 4]);
@@ -417,12 +488,12 @@ class AttentionKernel {
     }
   }
 
-  void softmax_tiles(const std::vector<Var>& scores, const Val& valid) {
+  void softmax_tiles(const std::vector<Scores>& scores, const Val& valid) {
     const uint32_t columns = p_.keys / uint32_t{s_.n}, each = row_lanes();
     const Val row0 = k_.group_index() * group_rows();
     for (uint32_t r = 0; r < p_.query_tiles; r++)
       for (uint32_t j = 0; j < columns; j++) {
-        const Val s = scores[r * columns + j].get();
+        const Val& s = scores[r * columns + j].whole;
         tile_s_.store_matrix(s, row0 + r * s_.m, j * s_.n);
       }
     k_.group_barrier();

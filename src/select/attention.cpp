@@ -78,7 +78,7 @@ AttentionParams wanted_params(Format format, int64_t size, int64_t keys, const M
     p.query_tiles = p.registers && !large ? 2 : 1;
     p.query_groups = 4;
     p.key_groups = 1;
-    p.keys = p.registers && format == Format::f16 ? 64 : large ? 16 : 32;
+    p.keys = format == Format::f32 ? 16 : p.registers ? 64 : 32;
   } else if (format == Format::f32) {
     // Two groups of queries share the work of splitting k and v into planes.
     p.query_groups = 2;
