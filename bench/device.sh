@@ -2,12 +2,29 @@
 # SPDX-License-Identifier: Apache-2.0
 # Verifies and times the kernels on this machine's best Vulkan device, in parts that each end well
 # within ten minutes. BIN names the folder of the built programs (default: build).
-#   bench/device.sh [PART...]     parts: bits cases contract attention skeletons decode (default: all)
+#   bench/device.sh [PART...]     parts: bits cases contract attention skeletons decode models
+#                                 contracts accuracy (default: all)
+# The last three make the weights of bench/zoo's models in FOLDER (default: build/zoo; python3 with onnx),
+# accuracy needs torch and torchvision too.
 set -euo pipefail
 BIN=${BIN:-build}
 parts=("$@")
-[ ${#parts[@]} -gt 0 ] || parts=(bits cases contract attention skeletons decode)
+all=(bits cases contract attention skeletons decode models contracts accuracy)
+[ ${#parts[@]} -gt 0 ] || parts=("${all[@]}")
+FOLDER=${FOLDER:-build/zoo}
+models=(vit_b resnet50 mobilenetv2)
 failed=0
+
+make_models() {
+  local model
+  for model in "${models[@]}"; do
+    [ -e "$FOLDER/$model/weights.bin" ] && continue
+    mkdir -p "$FOLDER/$model"
+    python3 -c 'import lzma, sys; sys.stdout.buffer.write(lzma.open(sys.argv[1]).read())' \
+      "bench/zoo/graphs/$model.onnx.xz" >"$FOLDER/$model/model.onnx"
+    python3 bench/zoo/weights.py "$FOLDER/$model"
+  done
+}
 
 need() {
   for program in "$@"; do
@@ -45,8 +62,39 @@ for part in "${parts[@]}"; do
       need decode_bench
       timeout 300 "$BIN/decode_bench" || failed=1
       ;;
+    models) # whole models: load with an empty cache and again, replay
+      need pumice
+      make_models
+      for model in "${models[@]}"; do
+        for precision in f32 f16; do
+          echo "$model $precision"
+          cold=$(mktemp -d)
+          PUMICE_CACHE=$cold __GL_SHADER_DISK_CACHE=0 "$BIN/pumice" run "$FOLDER/$model/model.onnx" \
+            --precision $precision --repeat 2 | grep loaded || failed=1
+          PUMICE_CACHE=$cold "$BIN/pumice" run "$FOLDER/$model/model.onnx" --precision $precision \
+            --repeat 500 || failed=1
+          rm -rf "$cold"
+        done
+      done
+      ;;
+    contracts) # each product, convolution and attention of whole models
+      need pumice
+      make_models
+      for model in "${models[@]}"; do
+        for precision in f32 f16; do
+          echo "$model $precision"
+          "$BIN/pumice" verify --contracts "$FOLDER/$model/model.onnx" --precision $precision |
+            grep -v '^holds' || failed=1
+        done
+      done
+      ;;
+    accuracy) # outputs of whole models against float64, beside torch
+      need pumice
+      make_models
+      timeout 500 python3 bench/accuracy.py --pumice "$BIN/pumice" "${models[@]/#/$FOLDER/}" || failed=1
+      ;;
     *)
-      echo "device.sh: no part $part (bits, cases, contract, attention, skeletons, decode)" >&2
+      echo "device.sh: no part $part (${all[*]})" >&2
       exit 64
       ;;
   esac
