@@ -399,8 +399,8 @@ class AttentionKernel {
     return u;
   }
 
-  // Adds `more` to sum and what rounding loses to lost, after scaling both (two-sum of Dekker, sum
-  // >= more).
+  // Adds `more` to sum and what rounding loses to lost, after scaling both (Knuth's
+  // two-sum).
   void add_sum(size_t i, const Val& alpha, const Val& more) {
     const Val before = sum_[i].get();
     const Val scaled = before * alpha;
@@ -409,7 +409,7 @@ class AttentionKernel {
       return;
     }
     const Val sum = scaled + more, up = sum - scaled, lost = lost_[i].get();
-    lost_[i] = lost * alpha + (more - up);
+    lost_[i] = lost * alpha + ((scaled - (sum - up)) + (more - up));
     sum_[i] = sum;
   }
 

@@ -76,19 +76,6 @@ std::string hex(const Node& n) { return fmt::format("{:#x}", n.bits); }
 
 std::string text(const View& x, const TextStyle& style) { return Writer(style).node(x.root); }
 
-std::string signature(const View& x) {
-  std::unordered_map<TensorId, size_t> tensors;
-  const TextStyle style{[](const Dim& d, bool factor) {
-                          return std::string(d.is(0) ? "0" : factor && d.is(1) ? "1" : "#");
-                        },
-                        hex,
-                        [&](TensorId t) {
-                          return fmt::format("t{}",
-                                             tensors.try_emplace(t, tensors.size()).first->second);
-                        }};
-  return fmt::format("{}d {}", x.rank(), text(x, style));
-}
-
 std::string text(const View& x) {
   const TextStyle style{[](const Dim& d, bool) {
                           const std::string s = d.text();

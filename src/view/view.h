@@ -145,9 +145,6 @@ View substitute_results(const View& x, std::span<const View> with);
 View substitute_symbols(const View& x, const std::map<std::string, Dim>& values);
 /// Is x exactly the stored tensor, axis by axis?
 bool is_identity(const View& x, TensorId tensor);
-/// Text of the structure with extents, offsets and factors replaced by classes (0, 1, other), for
-/// recipes: views with equal signature are served by one kernel with other arguments.
-std::string signature(const View& x);
 std::string text(const View& x);  // for dumps, everything in it
 
 }  // namespace pumice::view

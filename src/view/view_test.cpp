@@ -268,22 +268,9 @@ TEST(View, SharedNodesStayShared) {
   }
   EXPECT_EQ(accesses(y).size(), 1u);
   EXPECT_EQ(cost(y), 1u + 42u);
-  EXPECT_EQ(signature(y).substr(0, 40), "2d mul(mul(mul(mul(mul(mul(mul(mul(mul(m");
-  EXPECT_LT(signature(y).size(), 1000u);
+  EXPECT_LT(text(y).size(), 1000u);
   EXPECT_TRUE(depends_on(*y.root, 0));
   EXPECT_FALSE(depends_on(*y.root, 1));
-}
-
-TEST(View, SignatureForgetsSizes) {
-  const auto make = [](int64_t rows, int64_t columns, int64_t start) {
-    const View x = access(kX, DType::f32, {rows, columns});
-    const Dim from[] = {0, start}, step[] = {1, 1};
-    return apply(Function::add, {slice(x, from, step, {rows, columns - 2}),
-                                 access(kI, DType::f32, {columns - 2})});
-  };
-  EXPECT_EQ(signature(make(4, 10, 1)), signature(make(5, 20, 2)));
-  EXPECT_NE(signature(make(4, 10, 1)), signature(make(4, 10, 0)));
-  EXPECT_EQ(signature(make(4, 10, 1)), "2d add(t0:f32[i0, i1+#], t1:f32[i1])");
 }
 
 TEST(View, Results) {

@@ -138,6 +138,14 @@ Raiser::Id Raiser::replace_inexact(Op op, Type type, const std::vector<Id>& oper
       return w_.cast(
           w_.make(op, w_.like(a, DType::f64), {w_.cast(a, DType::f64), w_.cast(b, DType::f64)}),
           DType::f32);
+    if (single && !n.exact_div_f32 && n.fused_fma_f32) {
+      const auto quotient = [](const std::vector<kernel::Val>& x) {
+        return kernel::exact_div(x[0], x[1], [](const kernel::Val& y, const kernel::Val& z) {
+          return kernel::Val(y / z);
+        });
+      };
+      return inlined(kernel::fragment({type, type}, quotient), operands);
+    }
     return w_.make(op, type, {a, b});
   }
   if (half && !n.exact_sqrt_f16)
