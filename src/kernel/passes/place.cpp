@@ -12,7 +12,7 @@ namespace {
 struct BlockInfo {
   BlockId parent = BlockId::none;
   uint32_t depth = 0, loops = 0;
-  bool reached = false;
+  bool reached = false, conditional = false;  // conditional: of an if
 };
 
 class Placer {
@@ -37,15 +37,18 @@ class Placer {
   void walk(BlockId block, BlockId parent, uint32_t loops) {
     BlockInfo& b = blocks_[index(block)];
     CHECK(!b.reached, "kernel {}: a block is used twice", in_.name);
-    b = {parent, parent == BlockId::none ? 0 : blocks_[index(parent)].depth + 1, loops, true};
+    b = {parent, parent == BlockId::none ? 0 : blocks_[index(parent)].depth + 1, loops, true,
+         b.conditional};
     for (const Id id : in_.blocks[index(block)]) {
       const Inst& inst = in_[id];
       if (pure(id)) continue;  // placed before: placed anew
       home_[index(id)] = block;
       order_.push_back(id);
       if (inst.op == Op::if_) {
-        walk(inst.blocks[0], block, loops);
-        walk(inst.blocks[1], block, loops);
+        for (const BlockId inner : inst.blocks) {
+          blocks_[index(inner)].conditional = true;
+          walk(inner, block, loops);
+        }
       } else if (inst.op == Op::for_) {
         walk(inst.blocks[0], block, loops + 1);
       } else if (inst.op == Op::while_) {
@@ -131,11 +134,14 @@ class Placer {
       const auto id = static_cast<Id>(i);
       if (!live_[i] || !pure(id)) continue;
       BlockId best = late_[i];
+      // What needs the whole group may not sink into a condition.
+      const bool whole = info(in_[id].op).flags.convergent_group;
       for (BlockId b = late_[i];; b = blocks_[index(b)].parent) {
         CHECK(b != BlockId::none, "kernel {} at {}: a value is used where it is not defined",
               in_.name, in_.location(id));
         if (blocks_[index(b)].loops < blocks_[index(best)].loops) best = b;
         if (b == early_[i]) break;
+        if (whole && blocks_[index(b)].conditional) best = blocks_[index(b)].parent;
       }
       home_[i] = best;
       for (size_t k = 0; k < in_[id].operand_count; k++) use(in_[id].operands[k], best);
