@@ -310,6 +310,9 @@ DeviceTraits traits_from_json(const std::string& text) {
   } catch (const Json::exception& e) {
     fail(ErrorCode::bad_argument, "traits: the file is not JSON ({})", e.what());
   }
+  // What `pumice devices --json` writes: a list of devices with their traits.
+  if (json.is_array() && !json.empty()) json = Json(json[0]);
+  if (json.is_object() && json.contains("traits")) json = Json(json["traits"]);
   DeviceTraits traits;
   Reader::members(json, "", [&](const Reader& reader) { visit_traits(traits, reader); });
   check_traits(traits);

@@ -88,7 +88,8 @@ struct DeviceTraits {
 
 /// JSON text, two spaces a level, keys as the members above.
 std::string to_json(const DeviceTraits& traits);
-/// Throws Error(bad_argument) that names the member for text that is no traits file.
+/// From what to_json() wrote, or the first device of what `pumice devices --json` writes. Throws
+/// Error(bad_argument) that names the member for text that is no traits file.
 DeviceTraits traits_from_json(const std::string& text);
 
 /// A device of the interpreter: everything on, 32 lanes, 16x16x16 matrices for f16, bf16 and i8.

@@ -50,6 +50,14 @@ TEST(Traits, RoundTrip) {
   }
 }
 
+TEST(Traits, FromTheListOfDevices) {
+  const std::string list =
+      "[\n{\"spec\": \"vulkan:0\", \"refusal\": \"\", \"traits\": " + to_json(sample()) +
+      "},\n{}]\n";
+  EXPECT_EQ(traits_from_json(list), sample());
+  EXPECT_NE(error_of("[]"), "");
+}
+
 TEST(Traits, EveryMemberIsWritten) {
   const std::string text = to_json(sample());
   // As many keys as members: 34 of the traits, 13 of the numerics, 7 and the known maps a shape.
