@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pad with a constant; negative pads cut elements off.
+#include <cstring>
+
 #include "ops/entry.h"
 
 namespace pumice::ops {
@@ -47,14 +49,22 @@ double fill_of(const NodeContext& node) {
   return numbers && !numbers->empty() ? (*numbers)[0] : 0;
 }
 
+// A constant's own bits: not every 64-bit integer is a double.
+uint64_t fill_bits(const NodeContext& node, DType type) {
+  const auto numbers = node.opset() < 11 ? std::nullopt : node.constant_numbers(2);
+  if (!numbers || numbers->empty()) return graph::bits_of(type, fill_of(node));
+  uint64_t bits = 0;
+  std::memcpy(&bits, node.input(2).constant->data, size_of(type));
+  return bits;
+}
+
 std::vector<Value> infer(const NodeContext& node) {
   return one(node.input(0).type, pads_of(node).dims);
 }
 
 void lower(Lowering& l) {
   const Pads p = pads_of(l.node);
-  l.results[0] =
-      view::pad(l.inputs[0], p.before, p.dims, graph::bits_of(l.inputs[0].type(), fill_of(l.node)));
+  l.results[0] = view::pad(l.inputs[0], p.before, p.dims, fill_bits(l.node, l.inputs[0].type()));
 }
 
 void reference(const NodeContext& node, References inputs, std::span<Array> outputs) {

@@ -17,8 +17,8 @@ Dim place(const Dim& index, const Dim& extent, const Dim& low, const Dim& high) 
       // The lowest numbers stand for "from the start" and must not overflow.
       if (index.value() < std::numeric_limits<int64_t>::min() / 2) return low;
       from = extent + index;
-    } else if (index.value() > std::numeric_limits<int32_t>::max() - 1) {
-      return high;  // "to the end"
+    } else if (!extent.known() && index.value() > std::numeric_limits<int32_t>::max() - 1) {
+      return high;  // "to the end" in models, which says nothing of an axis of unknown extent
     }
   } else if (!index.nonnegative()) {
     fail(ErrorCode::refused, "it is not known whether the index {} counts from the end",
