@@ -14,7 +14,8 @@ namespace {
 
 constexpr int kMostCalls = 64;            // functions that call functions, branches in branches
 constexpr size_t kMostNodes = 4'000'000;  // functions can double what is written out at each call
-constexpr int64_t kMostSymbolic = 16;     // elements of a value that is made from dims
+constexpr size_t kMostCopied = size_t{1} << 30;  // bytes of nodes that calls write out
+constexpr int64_t kMostSymbolic = 16;            // elements of a value that is made from dims
 
 using NodePtr = std::shared_ptr<const onnx::Node>;
 
@@ -196,6 +197,7 @@ class Inference {
     for (size_t i = 0; i < node.outputs.size(); i++) {
       const std::string& name = node.outputs[i];
       typed.outputs.push_back(name.empty() ? kNoValue : add(scope, name, std::move(outputs[i])));
+      if (!name.empty()) made_by_[typed.outputs.back()] = graph_.nodes.size();
     }
     if (++titles_[typed.name] > 1) typed.name += fmt::format("#{}", titles_[typed.name]);
     graph_.nodes.push_back(std::move(typed));
@@ -234,6 +236,7 @@ class Inference {
   }
 
   void add_sources(ValueId id, std::set<std::string>& names) const {
+    const std::set<ValueId> inputs(graph_.inputs.begin(), graph_.inputs.end());
     std::set<ValueId> seen;
     std::vector<ValueId> open{id};
     std::set<std::string> found;
@@ -241,13 +244,16 @@ class Inference {
       const ValueId next = open.back();
       open.pop_back();
       if (next == kNoValue || !seen.insert(next).second) continue;
+      if (sources_left_ == 0) return;  // many refusals of values that are made of many others
+      sources_left_--;
       const TypedValue& v = graph_.values[next];
       if (v.value.known || v.value.constant != nullptr) continue;
       if (is_float(v.value.type)) return;  // computed from data: no value given would help
-      if (std::count(graph_.inputs.begin(), graph_.inputs.end(), next) > 0) found.insert(v.name);
-      for (const TypedNode& n : graph_.nodes)
-        if (std::count(n.outputs.begin(), n.outputs.end(), next) > 0)
-          open.insert(open.end(), n.inputs.begin(), n.inputs.end());
+      if (inputs.contains(next)) found.insert(v.name);
+      const auto maker = made_by_.find(next);
+      if (maker == made_by_.end()) continue;
+      const std::vector<ValueId>& from = graph_.nodes[maker->second].inputs;
+      open.insert(open.end(), from.begin(), from.end());
     }
     names.merge(found);
   }
@@ -300,17 +306,17 @@ class Inference {
     for (size_t i = 0; i < node.outputs.size(); i++)
       if (!node.outputs[i].empty()) wanted.insert(function.outputs[i]);
     visit(inner, function.nodes, wanted, [&](const onnx::Node& n) {
-      NodePtr bound = bind(n, function, node);
+      NodePtr bound = binder_.bind(n, function, node);
       // An input that the call leaves out is left out inside too.
       const auto missing = [&](const std::string& name) {
         return !name.empty() && !find(inner, name);
       };
       if (std::none_of(bound->inputs.begin(), bound->inputs.end(), missing)) return bound;
-      onnx::Node copy = *bound;
-      for (std::string& name : copy.inputs)
+      std::vector<std::string> inputs = bound->inputs;
+      for (std::string& name : inputs)
         if (missing(name)) name.clear();
-      while (!copy.inputs.empty() && copy.inputs.back().empty()) copy.inputs.pop_back();
-      return NodePtr(std::make_shared<const onnx::Node>(std::move(copy)));
+      while (!inputs.empty() && inputs.back().empty()) inputs.pop_back();
+      return binder_.with_inputs(*bound, std::move(inputs));
     });
     for (size_t i = 0; i < node.outputs.size(); i++)
       if (!node.outputs[i].empty()) scope.names[node.outputs[i]] = need(inner, function.outputs[i]);
@@ -379,6 +385,9 @@ class Inference {
   std::set<std::string> untyped_;  // initializers of a type that is not served
   std::map<std::string, int> titles_;
   size_t visited_ = 0;
+  Binder binder_{kMostCopied};
+  std::map<ValueId, size_t> made_by_;         // numbers of nodes
+  mutable size_t sources_left_ = kMostNodes;  // values that add_sources may still look at
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/expect_error.h"
+#include "graph/functions.h"
 #include "onnx/builder.h"
 
 namespace pumice::graph {
@@ -321,6 +322,89 @@ TEST(Infer, FunctionsAreWrittenOut) {
   EXPECT_EQ(context(graph, graph.nodes[0]).real("alpha", 0), 0.5);
   EXPECT_EQ(context(graph, graph.nodes[3]).real("alpha", 0), 0.25);
   EXPECT_FALSE(context(graph, graph.nodes[1]).has(1));
+}
+
+// A node that refers to nothing of the call is the function's own; what is copied is bounded.
+TEST(Infer, CallsCopyOnlyWhatTheyChange) {
+  onnx::Function f;
+  f.nodes.resize(2);
+  f.nodes[0].attributes = {attr("axes", std::vector<int64_t>(1000, 1))};
+  onnx::Attribute reference;
+  reference.name = "axes";
+  reference.ref_attr_name = "list";
+  f.nodes[1].attributes = {reference};
+  onnx::Node call;
+  call.attributes = {attr("list", std::vector<int64_t>(1000, 2))};
+  Binder binder(30'000);
+  for (int i = 0; i < 100; i++) EXPECT_EQ(binder.bind(f.nodes[0], f, call).get(), &f.nodes[0]);
+  const auto bound = binder.bind(f.nodes[1], f, call);
+  EXPECT_EQ(bound->attribute("axes")->get<std::vector<int64_t>>()->at(999), 2);
+  expect_error(ErrorCode::malformed_model,
+               "the model's functions take more than 30000 bytes once written out", [&] {
+                 for (int i = 0; i < 3; i++) binder.bind(f.nodes[1], f, call);
+               });
+}
+
+// References inside a branch are bound, and a branch without any is shared.
+TEST(Infer, CallsBindBranches) {
+  onnx::Graph with, without;
+  with.nodes.resize(1);
+  without.nodes.resize(1);
+  onnx::Attribute reference;
+  reference.name = reference.ref_attr_name = "alpha";
+  with.nodes[0].attributes = {reference};
+  onnx::Function f;
+  f.nodes.resize(1);
+  onnx::Attribute then, other;
+  then.name = "then_branch", other.name = "else_branch";
+  then.value = std::make_shared<const onnx::Graph>(with);
+  other.value = std::make_shared<const onnx::Graph>(without);
+  f.nodes[0].attributes = {then, other};
+  onnx::Node call;
+  call.attributes = {attr("alpha", 0.5f)};
+  Binder binder(100'000);
+  const auto bound = binder.bind(f.nodes[0], f, call);
+  const auto graph = [](const onnx::Node& n, const char* name) {
+    return *n.attribute(name)->get<onnx::GraphPtr>();
+  };
+  EXPECT_EQ(*graph(*bound, "then_branch")->nodes[0].attribute("alpha")->get<float>(), 0.5f);
+  EXPECT_EQ(graph(*bound, "else_branch"), graph(f.nodes[0], "else_branch"));
+}
+
+// What a refused value is made of is found in one walk over the nodes behind it.
+TEST(Infer, SourcesOfALongChain) {
+  ModelBuilder builder(18);
+  builder.input("x", DataType::float32, {4}).input("s", DataType::int32, {1});
+  std::string last = "s";
+  for (int i = 0; i < 60'000; i++) {
+    const std::string next = "s" + std::to_string(i);
+    builder.node("Neg", {last}, {next});
+    last = next;
+  }
+  builder.node("Cast", {last}, {"shape"}, {attr("to", 7)});
+  builder.node("Reshape", {"x", "shape"}, {"y"}).output("y");
+  const onnx::Model model = builder.build();
+  const TypedGraph graph = infer(model);
+  ASSERT_EQ(graph.refusals.size(), 1u);
+  EXPECT_NE(graph.refusals[0].fix.find("give the value of s"), std::string::npos)
+      << graph.refusals[0].fix;
+}
+
+// An index is the end's only where the extent is not known.
+TEST(Infer, SlicesOfLongAxes) {
+  const auto sliced = [](onnx::Dim extent) {
+    const onnx::Model model = ModelBuilder(18)
+                                  .input("x", DataType::uint8, {extent})
+                                  .initializer(list("from", {2'200'000'000}))
+                                  .initializer(list("to", {2'500'000'000}))
+                                  .node("Slice", {"x", "from", "to"}, {"y"})
+                                  .output("y")
+                                  .build();
+    const TypedGraph graph = infer(model);
+    return output(graph);
+  };
+  EXPECT_EQ(sliced(int64_t{3'000'000'000}), "u8 [300000000]");
+  EXPECT_EQ(sliced(int64_t{2'300'000'000}), "u8 [100000000]");
 }
 
 }  // namespace
