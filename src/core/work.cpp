@@ -16,21 +16,20 @@ Overload(F...) -> Overload<F...>;
 // Calls each(view) for what `work` reads; for const and other works alike.
 template <typename W, typename Each>
 void each_input(W& work, Each&& each) {
-  std::visit(Overload{[](auto& w) requires std::is_same_v<std::remove_const_t<std::remove_reference_t<decltype(w)>>, Map> {},
-                      [&](auto& w) requires requires { w.input;
+  std::visit(
+      [&](auto& w) {
+        using Work = std::remove_cvref_t<decltype(w)>;
+        if constexpr (std::is_same_v<Work, Contract>) {
+          each(w.a), each(w.b);
+        } else if constexpr (std::is_same_v<Work, Attention>) {
+          each(w.q), each(w.k), each(w.v);
+          if (w.mask) each(*w.mask);
+        } else if constexpr (!std::is_same_v<Work, Map>) {  // a map reads by its outputs' values
+          each(w.input);
+        }
+      },
+      work);
 }
-{ each(w.input); }
-, [&](auto& w) requires requires { w.b; }
-{ each(w.a), each(w.b); }
-, [&](auto& w) requires requires { w.q; }
-{
-  each(w.q), each(w.k), each(w.v);
-  if (w.mask) each(*w.mask);
-}
-}  // namespace
-,
-             work);
-}  // namespace pumice::core
 
 }  // namespace
 

@@ -21,20 +21,26 @@ bool near(double a, double b) { return std::abs(a - b) <= 1e-4 * std::abs(b); }
 struct Product {
   double number = 1;
   std::vector<NodeRef> factors;
+  int nodes = 0;  // looked at so far
 };
-void collect(const NodeRef& n, Product& p) {
+// No product of a GELU has more nodes, and those that share nodes have exponentially many paths.
+constexpr int kMostNodes = 32;
+
+// False where there are more nodes than that.
+bool collect(const NodeRef& n, Product& p) {
+  if (++p.nodes > kMostNodes) return false;
   if (const auto number = number_of(*n)) {
     p.number *= *number;
   } else if (is(*n, Function::mul)) {
-    collect(n->operands[0], p);
-    collect(n->operands[1], p);
+    return collect(n->operands[0], p) && collect(n->operands[1], p);
   } else if (const auto divisor = is(*n, Function::div) ? number_of(*n->operands[1]) : std::nullopt;
              divisor && *divisor != 0) {
-    collect(n->operands[0], p);
     p.number /= *divisor;
+    return collect(n->operands[0], p);
   } else {
     p.factors.push_back(n);
   }
+  return true;
 }
 
 // x if n is 1 + erf(x / sqrt 2).
@@ -44,7 +50,7 @@ NodeRef of_erf(const Node& n) {
     const auto one = number_of(*n.operands[1 - i]);
     if (!one || *one != 1 || !is(*n.operands[i], Function::erf)) continue;
     Product inner;
-    collect(n.operands[i]->operands[0], inner);
+    if (!collect(n.operands[i]->operands[0], inner)) continue;
     if (inner.factors.size() == 1 && near(inner.number, M_SQRT1_2)) return inner.factors[0];
   }
   return nullptr;
@@ -54,7 +60,7 @@ NodeRef simplified(const NodeRef& n) {
   if (!is(*n, Function::mul) && !is(*n, Function::div)) return n;
   if (!is_float(n->type)) return n;
   Product p;
-  collect(n, p);
+  if (!collect(n, p)) return n;
   if (p.factors.size() != 2 || !near(p.number, 0.5)) return n;
   for (size_t i = 0; i < 2; i++)
     if (const NodeRef x = of_erf(*p.factors[i]); x != nullptr && x == p.factors[1 - i]) {
