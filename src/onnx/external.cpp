@@ -39,7 +39,6 @@ bool starts_with(const fs::path& path, const fs::path& folder) {
 
 std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& location,
                                                       bool may_be_absent, const Place& at) {
-  if (const auto known = files_.find(location); known != files_.end()) return known->second;
   require_inside(location, at);
   if (folder_.empty()) {
     if (may_be_absent) return nullptr;
@@ -64,10 +63,10 @@ std::shared_ptr<const MappedFile> ExternalFiles::open(const std::string& locatio
     at.malformed("location {} leads out of the model's folder over a symbolic link",
                  shown(location));
   }
+  if (const auto known = files_.find(path); known != files_.end()) return known->second;
   try {
-    return files_[location] = MappedFile::open(path);
+    return files_.emplace(path, MappedFile::open(path)).first->second;
   } catch (Error& e) {
-    files_.erase(location);
     e.add_context(at.text());
     throw;
   }

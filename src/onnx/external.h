@@ -29,7 +29,7 @@ class ExternalFiles {
  private:
   std::filesystem::path folder_;
   std::filesystem::path canonical_folder_;
-  std::map<std::string, std::shared_ptr<const MappedFile>> files_;  // by location
+  std::map<std::filesystem::path, std::shared_ptr<const MappedFile>> files_;  // by canonical path
 };
 
 }  // namespace pumice::onnx

@@ -81,6 +81,16 @@ TEST_F(External, IsReadInPlace) {
   EXPECT_EQ(model.graph.initializers[0].external->offset, 10u);
 }
 
+TEST_F(External, OneMappingForAllNamesOfAFile) {
+  ExternalFiles files(folder_);
+  const Place at{"the test"};
+  fs::create_symlink("weights.bin", folder_ / "link.bin");
+  const auto first = files.open("weights.bin", false, at);
+  EXPECT_EQ(files.open("./weights.bin", false, at), first);
+  EXPECT_EQ(files.open("link.bin", false, at), first);
+  EXPECT_NE(files.open("sub/weights.bin", false, at), first);
+}
+
 TEST_F(External, OutlivesTheReader) {
   Tensor tensor;
   {
