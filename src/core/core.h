@@ -29,11 +29,10 @@ struct Data {
   std::shared_ptr<const void> owner;
 };
 
-/// How a tensor lies in memory: axes from the slowest to the fastest, the fastest padded to a
-/// multiple of `pad` elements. Inputs and outputs keep ONNX order.
+/// How a tensor lies in memory: axes from the slowest to the fastest. Inputs and outputs keep ONNX
+/// order.
 struct Layout {
   std::vector<uint32_t> order;
-  uint32_t pad = 1;
   /// For each axis the extent that there is room for, whatever the dim is now; 0, or empty: the
   /// dim. So the elements of a tensor that grows stay where they are.
   std::vector<int64_t> room;

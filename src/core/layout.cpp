@@ -18,10 +18,6 @@ Dim room(const Tensor& t, size_t axis) {
   return room == 0 ? t.dims[axis] : Dim(room);
 }
 
-Dim padded(const Dim& extent, uint32_t pad) {
-  return pad == 1 ? extent : extent.ceil_div(pad) * static_cast<int64_t>(pad);
-}
-
 }  // namespace
 
 std::vector<Dim> strides(const Tensor& tensor) {
@@ -30,17 +26,14 @@ std::vector<Dim> strides(const Tensor& tensor) {
   Dim step = 1;
   for (size_t i = order.size(); i-- > 0;) {
     out[order[i]] = step;
-    const Dim extent = room(tensor, order[i]);
-    step = step * (i + 1 == order.size() ? padded(extent, tensor.layout.pad) : extent);
+    step = step * room(tensor, order[i]);
   }
   return out;
 }
 
 Dim stored_elements(const Tensor& tensor) {
-  if (tensor.dims.empty()) return 1;
-  const std::vector<uint32_t> order = order_of(tensor);
-  Dim elements = padded(room(tensor, order.back()), tensor.layout.pad);
-  for (size_t i = 0; i + 1 < order.size(); i++) elements = elements * room(tensor, order[i]);
+  Dim elements = 1;
+  for (size_t a = 0; a < tensor.dims.size(); a++) elements = elements * room(tensor, a);
   return elements;
 }
 

@@ -10,7 +10,7 @@ namespace pumice::core {
 
 /// Elements of memory from index to index along each axis (as ONNX counts axes).
 std::vector<Dim> strides(const Tensor& tensor);
-/// Elements that its memory holds, with the padding of the fastest axis.
+/// Elements that its memory holds, with the room of each axis.
 Dim stored_elements(const Tensor& tensor);
 /// The tensor whose bytes it has.
 TensorId owner(const Graph& graph, TensorId tensor);

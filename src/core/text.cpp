@@ -82,7 +82,6 @@ std::string tensor_text(const Graph& graph, size_t i) {
     out += " order";
     for (const uint32_t a : t.layout.order) out += fmt::format(" {}", a);
   }
-  if (t.layout.pad != 1) out += fmt::format(" pad {}", t.layout.pad);
   if (t.same_as != TensorId::none) out += " same as " + number(t.same_as);
   if (t.next != TensorId::none) out += " next " + number(t.next);
   if (t.maxima != TensorId::none) out += " maxima " + number(t.maxima);

@@ -53,9 +53,5 @@ inline View dim_number(DType type, const Dim& value) {
   if (value.known()) return view::number(type, static_cast<double>(value.value()));
   return view::cast(view::index(DType::i32, view::Affine::number(value), {}), type);
 }
-/// x as it is where `axes` are added or dropped: an axis permutation to the order `order`.
-inline View permuted(const View& x, const std::vector<size_t>& order) {
-  return view::permute(x, order);
-}
 
 }  // namespace pumice::ops

@@ -219,8 +219,10 @@ TEST(PlanCheck, Places) {
       "t5 \"c\" and t4 \"b\" live at once, at arena.0 + 0 (1024 bytes) and arena.0 + 768 "
       "(1024 bytes)\n",
       [](Plan& p) { place(p, kB).offset = 768; });
-  expect_found("t2 \"packed\" has 4096 bytes, wanted 4224\n",  // padded rows
-               [](Plan& p) { p.graph.tensors[kPacked].layout.pad = 33; });
+  expect_found("t2 \"packed\" has 4096 bytes, wanted 4224\n",  // room
+               [](Plan& p) {
+                 p.graph.tensors[kPacked].layout.room = {0, 33};
+               });
   expect_found("t7 \"y\" has 1024 bytes, wanted 1152\n",
                [](Plan& p) { p.graph.tensors[kY].dims[0] = Dim::symbol("n") + 1; });
   expect_found("t7 \"y\": its size 32*m has no bound\n",

@@ -15,8 +15,8 @@
 
 namespace pumice::plan {
 
-/// Memory by lifetime and by who fills it. Each region is one buffer, `weights` may be several
-/// (blocks).
+/// Memory by lifetime and by who fills it. Each region is one buffer; `weights`, `load` and `kept`
+/// may be several (blocks).
 enum class Region : uint8_t {
   weights,  // constants, uploaded at load
   load,     // constants and intermediates that only the load needs; given back after it

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // States: a result that is the next run's input. It stays in one piece of memory, with room for its
-// bound, so that a cache that grows by appending is never moved.
+// bound, so that a cache that grows by appending is not moved from run to run. (A session moves it
+// where it grows beyond the bound, to a new plan's memory.)
 #include <algorithm>
 
 #include "base/check.h"
