@@ -3,71 +3,18 @@
 
 #include <elf.h>
 #include <link.h>
-#include <unistd.h>
 
-#include <atomic>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 
-#include "base/knobs.h"
 #include "base/log.h"
+#include "base/sealed_file.h"
 #include "pumice/error.h"
 
 namespace pumice::session {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr char kMagic[8] = {'p', 'u', 'm', 'i', 'c', 'e', '0', '1'};
-constexpr size_t kMostBytes = size_t{256} << 20;
-
-std::string read_file(const fs::path& path) {
-  std::ifstream in(path, std::ios::binary | std::ios::ate);
-  if (!in) return {};
-  const auto size = static_cast<size_t>(in.tellg());
-  if (size > kMostBytes) return {};
-  std::string bytes(size, '\0');
-  in.seekg(0);
-  in.read(bytes.data(), static_cast<std::streamsize>(size));
-  return in ? bytes : std::string();
-}
-
-// Beside its place first, so that nobody reads half a file.
-void write_file(const fs::path& path, const std::string& bytes) {
-  static std::atomic<uint32_t> counter{0};
-  std::error_code error;
-  fs::create_directories(path.parent_path(), error);
-  fs::path aside = path;
-  aside += fmt::format(".{}.{}", getpid(), counter++);
-  {
-    std::ofstream out(aside, std::ios::binary);
-    out.write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
-    out.close();
-    if (!out) {
-      log(LogLevel::info, "cache: cannot write {}", path.string());
-      fs::remove(aside, error);
-      return;
-    }
-  }
-  fs::rename(aside, path, error);
-  if (error) fs::remove(aside, error);
-}
-
-// Magic, hash of the rest, the rest.
-std::string sealed(const std::string& payload) {
-  const std::string hash = hash_of(payload).hex();
-  return std::string(kMagic, sizeof kMagic) + hash + payload;
-}
-std::optional<std::string> unsealed(const std::string& bytes) {
-  constexpr size_t kHash = 32, kHead = sizeof kMagic + kHash;
-  if (bytes.size() < kHead || std::memcmp(bytes.data(), kMagic, sizeof kMagic) != 0)
-    return std::nullopt;
-  std::string payload = bytes.substr(kHead);
-  if (hash_of(payload).hex() != bytes.substr(sizeof kMagic, kHash)) return std::nullopt;
-  return payload;
-}
 
 void append(std::string& out, uint32_t word) {
   for (int i = 0; i < 4; i++) out += static_cast<char>(word >> (8 * i) & 255);
@@ -136,19 +83,11 @@ int find_build_id(dl_phdr_info* info, size_t, void* to) {
   return 1;
 }
 
-std::string cache_path(const char* name) {
-  try {
-    return (cache_folder() / name).string();
-  } catch (const Error&) {
-    return {};
-  }
-}
-
 fs::path driver_file(const runtime::Device& device) {
   const DeviceTraits& t = device.traits();
-  const std::string folder = cache_path("pipelines");
+  const fs::path folder = cache_place("pipelines");
   if (folder.empty()) return {};
-  return fs::path(folder) / hash_of(t.api + "\n" + t.name + "\n" + t.driver).hex();
+  return folder / hash_of(t.api + "\n" + t.name + "\n" + t.driver).hex();
 }
 
 }  // namespace
@@ -167,7 +106,7 @@ RecipeCache::RecipeCache(const DeviceTraits& traits, runtime::Code::Format forma
       device_(hash_of(to_json(traits) + build_id() + (fma == spirv::Fma::fused ? "\nfused" : ""))) {
   // The interpreter's text is as soon made as read.
   if (!build_id().empty() && format == runtime::Code::Format::spirv)
-    folder_ = cache_path("recipes");
+    folder_ = cache_place("recipes").string();
 }
 
 std::string RecipeCache::file(const kernels::Recipe& recipe) const {
@@ -178,7 +117,7 @@ std::string RecipeCache::file(const kernels::Recipe& recipe) const {
 
 std::optional<Compiled> RecipeCache::find(const kernels::Recipe& recipe) const {
   if (folder_.empty()) return std::nullopt;
-  const auto payload = unsealed(read_file(file(recipe)));
+  const auto payload = unsealed(read_cached(file(recipe)));
   if (!payload) return std::nullopt;
   Reader in(*payload);
   // The recipe itself stands in the entry: equal hashes are not taken for equal recipes.
@@ -205,20 +144,28 @@ void RecipeCache::keep(const kernels::Recipe& recipe, const Compiled& compiled) 
   append(out, compiled.info.full_subgroups ? 1u : 0u);
   append(out, compiled.info.argument_bytes);
   append(out, compiled.code.bytes);
-  write_file(file(recipe), sealed(out));
+  write_cached(file(recipe), sealed(out));
 }
 
+// The bytes are sealed by the device.
 void load_driver_cache(runtime::Device& device) {
   const fs::path path = driver_file(device);
   if (path.empty()) return;
-  if (const auto bytes = unsealed(read_file(path)); bytes && !bytes->empty())
-    device.load_cache(*bytes);
+  try {
+    if (const std::string bytes = read_cached(path); !bytes.empty()) device.load_cache(bytes);
+  } catch (const Error& error) {
+    log(LogLevel::warn, "cache: the driver does not take {}: {}", path.string(), error.message());
+  }
 }
 
 void save_driver_cache(const runtime::Device& device) {
   const fs::path path = driver_file(device);
-  const std::string bytes = path.empty() ? std::string() : device.save_cache();
-  if (!bytes.empty()) write_file(path, sealed(bytes));
+  if (path.empty()) return;
+  try {
+    if (const std::string bytes = device.save_cache(); !bytes.empty()) write_cached(path, bytes);
+  } catch (const Error& error) {
+    log(LogLevel::warn, "cache: the driver gives nothing to keep: {}", error.message());
+  }
 }
 
 }  // namespace pumice::session

@@ -37,7 +37,8 @@ class RecipeCache {
   Hash device_;
 };
 
-/// The driver's bytes of an earlier process go to the device; and to disk, where they changed.
+/// The driver's bytes of an earlier process go to the device; and to disk. Where a device refuses
+/// that, it costs time and nothing else.
 void load_driver_cache(runtime::Device& device);
 void save_driver_cache(const runtime::Device& device);
 

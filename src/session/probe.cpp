@@ -1,16 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "session/probe.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 
 #include "base/hash.h"
-#include "base/knobs.h"
 #include "base/log.h"
+#include "base/sealed_file.h"
 #include "emit/spirv/emit.h"
 #include "kernel/probe.h"
 #include "pumice/error.h"
@@ -18,8 +14,6 @@
 
 namespace pumice {
 namespace {
-
-namespace fs = std::filesystem;
 
 // The probes compile for a device of which nothing is known yet, so that its own instructions run.
 kernel::ProbeOutput run(runtime::Device& device, const DeviceTraits& plain,
@@ -59,39 +53,21 @@ kernel::ProbeOutput run(runtime::Device& device, const DeviceTraits& plain,
   return words;
 }
 
-std::string read(const fs::path& file) {
-  std::ifstream in(file, std::ios::binary);
-  return {std::istreambuf_iterator<char>(in), {}};
-}
-
-// Written beside and renamed, so that nobody ever sees half a file.
-void write(const fs::path& file, const std::string& text) {
-  std::error_code ignored;
-  fs::create_directories(file.parent_path(), ignored);
-  const fs::path beside = file.string() + "." + std::to_string(getpid());
-  {
-    std::ofstream out(beside, std::ios::binary);
-    out << text;
-    if (!out.good()) return;
-  }
-  fs::rename(beside, file, ignored);
-}
-
 }  // namespace
 
 void probe(runtime::Device& device) {
   DeviceTraits plain = device.traits();
   plain.numerics = Numerics{};
-  const fs::path file =
-      cache_folder() / "probes" / (hash_of(to_json(plain)).hex().substr(0, 16) + ".json");
-  if (const std::string text = read(file); !text.empty()) {
+  const std::filesystem::path folder = cache_place("probes");
+  const std::filesystem::path file = folder / hash_of(to_json(plain)).hex();
+  if (const auto text = folder.empty() ? std::nullopt : unsealed(read_cached(file))) {
     try {
-      const DeviceTraits kept = traits_from_json(text);
+      const DeviceTraits kept = traits_from_json(*text);
       if (kept.name == plain.name && kept.driver == plain.driver) {
         device.set_probed(kept.numerics, kept.matrices);
         return;
       }
-    } catch (const Error&) {  // a damaged entry is a miss
+    } catch (const Error&) {  // an entry of another form is a miss
     }
   }
   log(LogLevel::info, "probing the arithmetic of {}", plain.name);
@@ -104,7 +80,7 @@ void probe(runtime::Device& device) {
   found.numerics = kernel::evaluate_numerics(plain, outputs(kernel::numerics_probes(plain)));
   found.matrices = kernel::evaluate_maps(plain, outputs(kernel::map_probes(plain)));
   device.set_probed(found.numerics, found.matrices);
-  write(file, to_json(found));
+  if (!folder.empty()) write_cached(file, sealed(to_json(found)));
 }
 
 }  // namespace pumice

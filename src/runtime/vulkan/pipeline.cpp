@@ -7,16 +7,12 @@
 #include <mutex>
 
 #include "base/check.h"
-#include "base/hash.h"
+#include "base/sealed_file.h"
 
 namespace pumice::runtime::vulkan {
 namespace {
 
 constexpr uint32_t kSpirvMagic = 0x07230203;
-
-// Before the driver's own cache data stands a line of ours: drivers trust their data more than a
-// file on disk deserves.
-constexpr std::string_view kCacheMagic = "pumice-vkcache-1 ";
 
 std::vector<uint32_t> words_of(const Code& code, const std::string& name) {
   std::vector<uint32_t> words(code.bytes.size() / 4);
@@ -186,16 +182,14 @@ std::string Pipelines::save_cache() const {
       data.resize(bytes);
     }
   }
-  return std::string(kCacheMagic) + hash_of(data).hex() + "\n" + data;
+  return sealed(data);
 }
 
 void Pipelines::load_cache(const std::string& bytes) {
-  const size_t header = kCacheMagic.size() + 33;  // 32 digits and a line end
-  if (bytes.size() < header || bytes.compare(0, kCacheMagic.size(), kCacheMagic) != 0) return;
-  const std::string data = bytes.substr(header);
-  if (hash_of(data).hex() + "\n" != bytes.substr(kCacheMagic.size(), 33)) return;
-  if (!belongs_to(physical_, data)) return;
-  const auto other = make_cache(data);
+  // Drivers trust their data more than a file on disk deserves.
+  const std::optional<std::string> data = unsealed(bytes);
+  if (!data || !belongs_to(physical_, *data)) return;
+  const auto other = make_cache(*data);
   const VkPipelineCache source = other.get();
   std::unique_lock lock(cache_mutex_);
   check(context_.api.vkMergePipelineCaches(context_.device, cache_.get(), 1, &source),
