@@ -79,7 +79,6 @@ void Replay::load() {
   upload();
   run_load();
   for (Buffer& b : regions_[static_cast<size_t>(Region::load)]) {
-    device_bytes_ -= device_.size(b);
     device_.free(b);
     b = Buffer::none;
   }
@@ -97,9 +96,7 @@ void Replay::give_back() noexcept {
 }
 
 Buffer Replay::alloc(uint64_t bytes, Memory memory, const char* label) {
-  const Buffer b = device_.alloc(std::max<uint64_t>(bytes, 256), memory, label);
-  if (memory == Memory::device) device_bytes_ += device_.size(b);
-  return b;
+  return device_.alloc(std::max<uint64_t>(bytes, 256), memory, label);
 }
 
 // First what the load needs; the arena comes when its memory is given back.
@@ -149,6 +146,10 @@ void Replay::run_load() {
   clear(commands, Region::zeroed);
   if (!commands.empty()) commands.emplace_back(runtime::Barrier{});
   add_launches(plan_.load, false, commands);
+  run_once(commands);
+}
+
+void Replay::run_once(const std::vector<runtime::Command>& commands) {
   if (commands.empty()) return;
   const runtime::Recording r = device_.record(commands);
   try {
@@ -235,11 +236,7 @@ runtime::Recording Replay::record(bool timed) const {
 void Replay::clear_state() {
   std::vector<runtime::Command> commands;
   clear(commands, Region::state);
-  if (commands.empty()) return;
-  const runtime::Recording r = device_.record(commands);
-  device_.submit(r);
-  device_.wait(r);
-  device_.release(r);
+  run_once(commands);
 }
 
 // Calls row(offset in the region's bytes, offset in the dense bytes, bytes) for each run of

@@ -54,9 +54,6 @@ class Replay {
   /// The same with a clock around each launch, which therefore do not overlap.
   std::vector<LaunchTime> profile(const Symbols& symbols = {});
 
-  /// Bytes of device memory that it holds.
-  uint64_t device_bytes() const { return device_bytes_; }
-
  private:
   void load();
   template <typename Row>
@@ -67,6 +64,7 @@ class Replay {
   void upload();
   void run_load();
   void clear(std::vector<runtime::Command>& commands, Region region) const;
+  void run_once(const std::vector<runtime::Command>& commands);
   uint64_t address(const Place& place) const;
   runtime::Dispatch dispatch(const Launch& launch) const;
   void add_launches(const std::vector<Command>& from, bool timed,
@@ -81,7 +79,6 @@ class Replay {
   std::array<std::vector<runtime::Buffer>, kRegions> regions_;
   runtime::Buffer staged_input_{}, staged_output_{}, staged_dims_{};
   runtime::Recording recording_{}, timed_{};
-  uint64_t device_bytes_ = 0;
   Times times_;
 };
 
