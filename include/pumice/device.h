@@ -15,10 +15,11 @@ class Device;
 /// An open device. Sessions share it; it lives as long as one of them or a copy of this does.
 class Device {
  public:
-  /// `spec`: "" or "vulkan" (the best one), "vulkan:1" (by index), "vulkan:NAME" (part of a name),
-  /// "interp" (the interpreter on the host, which checks every access), "null" (computes nothing);
-  /// after interp: and null: may stand the traits file of another device. Throws Error(no_driver),
-  /// Error(no_device), Error(refused), Error(io), Error(bad_argument).
+  /// `spec`: "" (what PUMICE_DEVICE says, else as "vulkan"), "vulkan" (the best one), "vulkan:1"
+  /// (by index), "vulkan:NAME" (part of a name), "interp" (the interpreter on the host, which
+  /// checks every access), "null" (computes nothing); after interp: and null: may stand the traits
+  /// file of another device. Throws Error(no_driver), Error(no_device), Error(refused), Error(io),
+  /// Error(bad_argument).
   static Device open(const std::string& spec = "");
 
   const std::string& name() const;

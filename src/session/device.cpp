@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pumice/device.h"
 
+#include <fmt/format.h>
 #include <optional>
 
+#include "base/knobs.h"
 #include "pumice/error.h"
 #include "runtime/open.h"
 #include "session/cache.h"
@@ -11,6 +13,15 @@
 namespace pumice {
 
 Device Device::open(const std::string& spec) {
+  const std::string named = spec.empty() ? knob_text(Knob::device) : "";
+  if (!named.empty()) {
+    try {
+      return open(named);
+    } catch (Error& error) {
+      error.add_context(fmt::format("the environment variable {}", info(Knob::device).variable));
+      throw;
+    }
+  }
   std::unique_ptr<runtime::Device> device = runtime::open(spec);
   if (device->traits().api == "vulkan" && device->format() == runtime::Code::Format::spirv &&
       spec.rfind("null", 0) != 0)
