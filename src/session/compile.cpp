@@ -3,9 +3,11 @@
 
 #include <atomic>
 #include <exception>
+#include <system_error>
 #include <thread>
 
 #include "base/check.h"
+#include "base/log.h"
 
 namespace pumice::session {
 namespace {
@@ -54,12 +56,10 @@ void Kernels::load(const std::vector<const kernels::Recipe*>& recipes) {
         const bool fresh = !known;
         if (fresh) known = compile(recipe, device_.format(), device_.traits(), fma_);
         const Compiled& c = *known;
-        Loaded l{c.info.name, device_.load(c.code, c.info), {}};
-        l.stats = device_.stats(l.kernel);
-        if (fresh) cache_.keep(recipe, c);
-        made = made || fresh;
-        std::lock_guard lock(mutex_);
-        loaded_.emplace(work[i].first, std::move(l));
+        add(work[i].first, c);
+        if (!fresh) continue;
+        made = true;
+        cache_.keep(recipe, c);
       } catch (...) {
         std::lock_guard lock(mutex_);
         if (error == nullptr) error = std::current_exception();
@@ -69,12 +69,30 @@ void Kernels::load(const std::vector<const kernels::Recipe*>& recipes) {
   };
   const size_t count = std::min<size_t>(
       std::max(1u, std::min(16u, std::thread::hardware_concurrency())), work.size());
-  std::vector<std::thread> threads;
-  for (size_t i = 1; i < count; i++) threads.emplace_back(worker);
-  worker();
-  for (std::thread& t : threads) t.join();
+  {
+    std::vector<std::jthread> threads;  // joined at the block's end
+    try {
+      for (size_t i = 1; i < count; i++) threads.emplace_back(worker);
+    } catch (const std::system_error& no_thread) {
+      log(LogLevel::info, "kernels are made on {} threads: {}", threads.size() + 1,
+          no_thread.what());
+    }
+    worker();
+  }
   if (error != nullptr) std::rethrow_exception(error);
   if (made) save_driver_cache(device_);
+}
+
+void Kernels::add(const std::string& key, const Compiled& compiled) {
+  const runtime::Kernel kernel = device_.load(compiled.code, compiled.info);
+  try {
+    Loaded l{compiled.info.name, kernel, device_.stats(kernel)};
+    std::lock_guard lock(mutex_);
+    loaded_.emplace(key, std::move(l));
+  } catch (...) {
+    device_.unload(kernel);
+    throw;
+  }
 }
 
 runtime::Kernel Kernels::of(const kernels::Recipe& recipe) {

@@ -33,7 +33,7 @@ class Kernels {
   Kernels& operator=(const Kernels&) = delete;
 
   /// Builds (or takes from the cache on disk) and loads those that are not there, on several
-  /// threads.
+  /// threads where the system gives them.
   void load(const std::vector<const kernels::Recipe*>& recipes);
   runtime::Kernel of(const kernels::Recipe& recipe);
 
@@ -46,6 +46,8 @@ class Kernels {
   std::vector<Loaded> list() const;
 
  private:
+  void add(const std::string& key, const Compiled& compiled);
+
   runtime::Device& device_;
   const spirv::Fma fma_;
   RecipeCache cache_;
