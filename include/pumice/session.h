@@ -32,12 +32,13 @@ enum class Format : uint8_t { text, json };
 enum class Stage : uint8_t { graph, core, plan, kernels, spirv };
 
 struct LoadOptions {
-  /// "" is the best device; see Device::open. Not used where `device` is given to load().
+  /// See Device::open. Not used where `device` is given to load().
   std::string device;
   Precision precision = Precision::automatic;
   /// Numbers for symbolic dims: by the symbol ("batch") or by input and axis ("x.0").
   std::map<std::string, int64_t> dims;
-  /// Values of integer or bool inputs that are part of the plan.
+  /// Values of integer or bool inputs that are part of the plan. Such an input may be left out at a
+  /// run; if it is given, then with these elements.
   std::map<std::string, std::vector<int64_t>> values;
   /// Symbolic dims that stay open until a run, with the largest value that memory is planned for.
   std::map<std::string, int64_t> live;
@@ -52,6 +53,7 @@ struct ValueInfo {
   std::vector<int64_t> dims;
   std::vector<std::string> symbols;
   bool state = false;  // an input that the session keeps: given at the first run, or not at all
+  bool fixed = false;  // an input whose value is part of the plan: see LoadOptions::values
 };
 
 /// What a model would be on a device, without loading it.
@@ -84,9 +86,14 @@ class Session {
   const std::vector<ValueInfo>& outputs() const;
 
   /// Runs the model. All inputs by name; outputs in memory of their own. Throws Error(bad_argument)
-  /// for a missing, unknown or unfitting input, device_lost, driver.
+  /// for a missing, unknown or unfitting input, device_lost, driver. A live dim beyond its bound
+  /// makes a new plan, which can throw refused or out_of_memory as a load does; the session then
+  /// goes on with the plan that it had, and its states.
   std::map<std::string, Tensor> run(const std::map<std::string, Tensor>& inputs);
-  /// The same into the caller's tensors, of which any may be left out; dims are set.
+  /// The same into the caller's tensors, of which any may be left out; dims are set. A tensor with
+  /// an owner that is too small, as one of an earlier run may be, is made anew. Throws
+  /// Error(bad_argument) before the run for an unknown name, another type, or the caller's own
+  /// memory where it is too small.
   void run(const std::map<std::string, Tensor>& inputs, std::map<std::string, Tensor>& outputs);
   /// State starts anew with the next run.
   void reset();

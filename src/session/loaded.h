@@ -44,6 +44,7 @@ class Loaded {
  private:
   using Extents = std::vector<int64_t>;
 
+  void keep_plan_values();
   void make_plan();
   void grow(const plan::Symbols& symbols);
   ValueInfo info(core::TensorId id) const;
@@ -53,13 +54,14 @@ class Loaded {
   void read_symbols(core::TensorId id, const Extents& dims, plan::Symbols& symbols) const;
   void check_dims(core::TensorId id, const Extents& dims, const plan::Symbols& symbols) const;
   void start_states(const std::map<std::string, Tensor>& given);
-  void give_output(core::TensorId id, const plan::Symbols& symbols,
-                   std::map<std::string, Tensor>& to) const;
+  void prepare_outputs(const plan::Symbols& symbols, std::map<std::string, Tensor>& to) const;
+  void give_output(core::TensorId id, const Tensor& out) const;
 
   // In the order in which they need each other.
   Device device_;
   Program program_;
   Kernels kernels_;
+  std::map<std::string, Tensor> plan_values_;  // inputs whose elements the plan holds
   std::unique_ptr<plan::Plan> plan_;
   std::unique_ptr<plan::Replay> replay_;
   uint32_t plans_ = 0;

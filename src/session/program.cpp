@@ -68,6 +68,9 @@ core::Graph lower(const Program& program, const DeviceTraits& traits) {
       fail(ErrorCode::bad_argument, "state {}={}: the model has no {} {}", output, input,
            from == core::TensorId::none ? "output" : "input",
            from == core::TensorId::none ? output : input);
+    if (program.typed.plan_values.end() !=
+        std::find(program.typed.plan_values.begin(), program.typed.plan_values.end(), input))
+      fail(ErrorCode::bad_argument, "state {}={}: a value was given for {}", output, input, input);
     core::bind_state(graph, from, to, program.bounds);
   }
   core::PassOptions options;

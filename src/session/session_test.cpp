@@ -89,6 +89,115 @@ TEST(Session, OutputInCallersMemory) {
   });
 }
 
+TEST(Session, OutputsAreCheckedBeforeTheRun) {
+  LoadOptions o = on_interp();
+  o.live["N"] = 4;
+  const std::string model = onnx::write(small());
+  Session session = Session::load(bytes_of(model), o);
+  float x[9] = {3, 3, 3, 3, 3, 3, 3, 3, 3};
+  const auto run = [&](int64_t n, std::map<std::string, Tensor>& out) {
+    session.run({{"x", Tensor::wrap(ElementType::f32, {n, 3}, x)}}, out);
+  };
+  // One that the session made grows with the dims.
+  std::map<std::string, Tensor> out;
+  run(1, out);
+  EXPECT_EQ(out.at("y").bytes, 8u);
+  run(3, out);
+  EXPECT_EQ(out.at("y").bytes, 24u);
+  EXPECT_EQ(out.at("y").as<float>()[5], 36.5f);
+  run(2, out);  // has room
+  EXPECT_EQ(out.at("y").dims, (std::vector<int64_t>{2, 2}));
+
+  std::map<std::string, Tensor> unknown{{"z", Tensor()}};
+  expect_error(ErrorCode::bad_argument, "the model has no output z", [&] { run(1, unknown); });
+  int32_t integers[2] = {};
+  std::map<std::string, Tensor> other{{"y", Tensor::wrap(ElementType::i32, {1, 2}, integers)}};
+  expect_error(ErrorCode::bad_argument, "output y: 8 bytes of i32 given, wanted 8 of f32",
+               [&] { run(1, other); });
+}
+
+// Bytes that an input lacks are not read: without the check this is an overflow.
+TEST(Session, InputsHaveTheBytesOfTheirDims) {
+  LoadOptions o = on_interp();
+  o.dims["N"] = 2;
+  const std::string model = onnx::write(small());
+  Session session = Session::load(bytes_of(model), o);
+  float x[6] = {};
+  Tensor t = Tensor::wrap(ElementType::f32, {2, 3}, x);
+  t.bytes = 20;
+  expect_error(ErrorCode::bad_argument, "input x: it has 20 bytes, [2, 3] of f32 are 24", [&] {
+    session.run({{"x", t}});
+  });
+  t.dims = {-2, -3};
+  expect_error(ErrorCode::bad_argument, "input x: a tensor with a dim of -2", [&] {
+    session.run({{"x", t}});
+  });
+}
+
+// Not every integer is a double.
+TEST(Session, PadTakesTheBitsOfItsConstant) {
+  const int64_t odd = (int64_t{1} << 53) + 1;
+  const std::string model =
+      onnx::write(onnx::ModelBuilder(18)
+                      .input("x", DataType::int64, {1})
+                      .initializer(onnx::make_tensor<int64_t>("pads", {2}, {1, 1}))
+                      .initializer(onnx::make_tensor<int64_t>("fill", {}, {odd}))
+                      .node("Pad", {"x", "pads", "fill"}, {"y"})
+                      .output("y")
+                      .build());
+  Session session = Session::load(bytes_of(model), on_interp());
+  int64_t x[1] = {5};
+  const auto out = session.run({{"x", Tensor::wrap(ElementType::i64, {1}, x)}});
+  EXPECT_EQ(out.at("y").as<int64_t>()[0], odd);
+  EXPECT_EQ(out.at("y").as<int64_t>()[1], 5);
+}
+
+TEST(Session, PlanValues) {
+  const std::string model = onnx::write(onnx::ModelBuilder(17)
+                                            .input("x", DataType::float32, {4})
+                                            .input("s", DataType::int64, {2})
+                                            .node("Reshape", {"x", "s"}, {"y"})
+                                            .output("y")
+                                            .build());
+  LoadOptions o = on_interp();
+  o.values["s"] = {2, 2};
+  Session session = Session::load(bytes_of(model), o);
+  EXPECT_TRUE(session.inputs()[1].fixed);
+  float x[4] = {1, 2, 3, 4};
+  int64_t same[2] = {2, 2}, other[2] = {4, 1};
+  const Tensor t = Tensor::wrap(ElementType::f32, {4}, x);
+  EXPECT_EQ(session.run({{"x", t}}).at("y").dims, (std::vector<int64_t>{2, 2}));
+  const auto run = [&](int64_t* s) {
+    return session.run({{"x", t}, {"s", Tensor::wrap(ElementType::i64, {2}, s)}});
+  };
+  EXPECT_EQ(run(same).at("y").as<float>()[3], 4);
+  expect_error(ErrorCode::bad_argument, "input s: its value is part of the plan",
+               [&] { run(other); });
+}
+
+// After a growth that failed, sizes beyond the old bound still ask for a new plan.
+TEST(Session, GrowthThatFails) {
+  LoadOptions o;
+  o.live["N"] = 2;
+  session::Loaded loaded(Device::open("interp"), session::analyse(small(), o));
+  std::map<std::string, Tensor> out;
+  const auto run = [&](int64_t n, std::vector<float>& data) {
+    Tensor t = Tensor::wrap(ElementType::f32, {n, 3}, data.data());
+    loaded.run({{"x", t}}, out, false);
+  };
+  std::vector<float> little(3, 3.f), rows(3000, 3.f);
+  // The output is the caller's, so that the first thing without memory is the plan.
+  float y[2];
+  out["y"] = Tensor::wrap(ElementType::f32, {1, 2}, y);
+  out["y"].bytes = size_t{1} << 60;
+  EXPECT_THROW(run(int64_t{1} << 40, little), Error);
+  EXPECT_EQ(loaded.plans(), 1u);
+  out.clear();
+  run(1000, rows);
+  EXPECT_EQ(loaded.plans(), 2u);
+  EXPECT_EQ(out.at("y").as<float>()[1999], 36.5f);
+}
+
 TEST(Session, Errors) {
   const std::string model = onnx::write(small());
   expect_error(ErrorCode::refused, "its size is not known",
@@ -215,6 +324,14 @@ TEST(Session, StateStartsFromWhatIsGiven) {
   EXPECT_LT(error(decoder.expected(x), out.at("y").as<float>()), 1e-6);
   expect_error(ErrorCode::bad_argument,
                "input past_key is a state: reset() before it is given anew",
+               [&] { loaded.run(in, out, false); });
+  loaded.reset();
+  in["past_key"].bytes--;
+  expect_error(ErrorCode::bad_argument, "input past_key: it has",
+               [&] { loaded.run(in, out, false); });
+  in["past_key"].bytes++;
+  out["present_key"] = Tensor();
+  expect_error(ErrorCode::bad_argument, "output present_key is a state: the session keeps it",
                [&] { loaded.run(in, out, false); });
 }
 

@@ -207,7 +207,8 @@ Verification verify(Device device, Program program, const VerifyOptions& options
   Loaded loaded(std::move(device), std::move(program));
   std::map<std::string, Tensor> inputs = options.inputs, outputs;
   for (const ValueInfo& info : loaded.inputs())
-    if (inputs.count(info.name) == 0) inputs[info.name] = seeded_input(info, options.seed);
+    if (!info.fixed && inputs.count(info.name) == 0)
+      inputs[info.name] = seeded_input(info, options.seed);
   loaded.run(inputs, outputs, false);
   const Stored stored = read_all(loaded);
   std::string differs;
