@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <fstream>
 #include <iostream>
+#include <nlohmann/json.hpp>
 
 #include "npy.h"
 #include "pumice/session.h"
@@ -131,7 +132,11 @@ int run(const Options& o, const Report& report) {
   const std::chrono::duration<double, std::milli> loaded =
       std::chrono::steady_clock::now() - load_begin;
   for (const ValueInfo& info : session.inputs()) {
-    if (info.state || inputs.count(info.name) != 0) continue;
+    // A file has no bf16: its elements are u16 there, as write_npy writes them.
+    if (const auto it = inputs.find(info.name); it != inputs.end())
+      if (info.type == ElementType::bf16 && it->second.type == ElementType::u16)
+        it->second.type = ElementType::bf16;
+    if (info.state || info.fixed || inputs.count(info.name) != 0) continue;
     for (const int64_t d : info.dims)
       if (d < 0) usage("input " + info.name + " has open dims: give it with --input");
     inputs[info.name] = seeded_input(info, o.seed);
@@ -203,14 +208,15 @@ int verify(const Options& o, const Report& report) {
 }
 
 int list_devices(const Report& report) {
-  std::string json = "[", text;
+  std::string text;
+  auto json = nlohmann::json::array();
   for (const DeviceInfo& d : devices()) {
-    json += (json.size() > 1 ? ",\n" : "\n") + ("{\"spec\": \"" + d.spec + "\", \"refusal\": \"") +
-            d.refusal + "\", \"traits\": " + d.traits + "}";
+    json.push_back(
+        {{"spec", d.spec}, {"refusal", d.refusal}, {"traits", nlohmann::json::parse(d.traits)}});
     text += d.spec + "  " + d.name + "  " + d.driver +
             (d.refusal.empty() ? "" : "  cannot be opened: " + d.refusal) + "\n";
   }
-  report.write(report.asked ? json + "\n]\n" : text);
+  report.write(report.asked ? json.dump(2) + "\n" : text);
   return 0;
 }
 
@@ -233,8 +239,7 @@ void add_load_options(CLI::App* app, Options& o, bool needs_device) {
   app->add_option("MODEL", o.model, "the ONNX file")->required();
   app->add_option("--device", o.device,
                   needs_device ? "device, e.g. vulkan:0, vulkan:NAME, interp (default: the best)"
-                               : "plan for this device too")
-      ->envname("PUMICE_DEVICE");
+                               : "plan for this device too");
   app->add_option("--dim", o.dims, "N=V: a number for a symbolic dim");
   app->add_option("--value", o.values, "NAME=V,V...: an input's value that is part of the plan");
   app->add_option("--live", o.live, "N=BOUND: a dim that stays open, and its largest value");
@@ -258,7 +263,7 @@ int main(int argc, char** argv) {
 
   CLI::App* run_command = app.add_subcommand("run", "runs a model");
   add_load_options(run_command, o, true);
-  run_command->add_option("--input", o.inputs, "NAME=FILE.npy (others are generated)");
+  run_command->add_option("--input", o.inputs, "NAME=FILE.npy, bf16 as u16 (others are generated)");
   run_command->add_option("--output", o.output, "folder for the outputs, one .npy each");
   run_command->add_option("--repeat", o.repeat, "number of runs")->check(CLI::PositiveNumber);
   run_command->add_option("--seed", o.seed, "for generated inputs");
