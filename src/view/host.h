@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views evaluated on host arrays: constant folding, and the reference that kernels are tested
 // against. Every function is expanded once into instructions of the kernel language, and those are
-// computed by their one meaning (kernel/meaning.h), so a folded constant has the bits of a kernel on a
-// device whose fma is fused.
+// computed by their one meaning (kernel/meaning.h), so a folded constant has the bits of a kernel
+// on a device whose fma is fused.
 #pragma once
 
 #include <cstddef>
