@@ -23,9 +23,7 @@ Recipe check(TestWorld& world, const View& v, const MapParams& params = {}) {
   const std::vector<std::byte> expected = world.expected(v);
   EXPECT_EQ(expected.size(), world[out].bytes.size());
   if (!expected.empty()) {
-    EXPECT_TRUE(expected == world[out].bytes)
-        << text(v) << "\n"
-        << r.key;
+    EXPECT_TRUE(expected == world[out].bytes) << text(v) << "\n" << r.key;
   }
   return r;
 }
@@ -76,6 +74,24 @@ TEST(Map, VectorsWhereStridesAllow) {
       check(world, view::apply(Function::add, {view::apply(Function::mul, {x2, row2}), column2}));
   EXPECT_EQ(r.key, r2.key);
   EXPECT_EQ(kernel::hash_of(r.build()), kernel::hash_of(r2.build()));
+}
+
+// An offset that is a number of the grid too (its first word), and none: other kernels.
+TEST(Map, OffsetsThatAreSizesAreNoneOfTheTexts) {
+  for (const int64_t part : {1, 2, 4, 8, 64, 256}) {
+    TestWorld world;
+    const View a = world.random(DType::f32, {part}), b = world.random(DType::f32, {part});
+    const TensorId out = world.output(DType::f32, {2 * part});
+    Store first = world.store(a, out), second = world.store(b, out);
+    second.address = second.address + Affine::number(part);
+    const Recipe r[] = {map(a.dims, {first}, {}), map(b.dims, {second}, {})};
+    EXPECT_NE(r[0].key, r[1].key) << part;
+    for (const Recipe& each : r) world.run(each);
+    std::vector<std::byte> expected = world.expected(a);
+    const std::vector<std::byte> rest = world.expected(b);
+    expected.insert(expected.end(), rest.begin(), rest.end());
+    EXPECT_TRUE(expected == world[out].bytes) << part;
+  }
 }
 
 TEST(Map, NumbersAreArguments) {
