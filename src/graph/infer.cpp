@@ -84,8 +84,10 @@ class Inference {
     for (const onnx::ValueInfo& o : model_.graph.outputs) wanted.insert(o.name);
     visit(scope, model_.graph.nodes, wanted,
           [](const onnx::Node& n) { return NodePtr(NodePtr(), &n); });
-    for (const onnx::ValueInfo& o : model_.graph.outputs)
+    for (const onnx::ValueInfo& o : model_.graph.outputs) {
       graph_.outputs.push_back(need(scope, o.name));
+      graph_.output_names.push_back(o.name);
+    }
     prune();
     return std::move(graph_);
   }

@@ -51,6 +51,9 @@ struct TypedGraph {
   std::vector<TypedValue> values;
   std::vector<TypedNode> nodes;          // in an order in which they can run
   std::vector<ValueId> inputs, outputs;  // as the model orders them
+  /// The model's names of the outputs. Of values that a function or branch makes, or that are two
+  /// outputs, they are not the values' own.
+  std::vector<std::string> output_names;
   /// Symbols of the inputs' dims that were left open.
   std::vector<std::string> symbols;
   /// Inputs whose given value is part of the plan.

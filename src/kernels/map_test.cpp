@@ -76,6 +76,24 @@ TEST(Map, VectorsWhereStridesAllow) {
   EXPECT_EQ(kernel::hash_of(r.build()), kernel::hash_of(r2.build()));
 }
 
+// An offset that is a number of the grid too (its first word), and none: other kernels.
+TEST(Map, OffsetsThatAreSizesAreNoneOfTheTexts) {
+  for (const int64_t part : {1, 2, 4, 8, 64, 256}) {
+    TestWorld world;
+    const View a = world.random(DType::f32, {part}), b = world.random(DType::f32, {part});
+    const TensorId out = world.output(DType::f32, {2 * part});
+    Store first = world.store(a, out), second = world.store(b, out);
+    second.address = second.address + Affine::number(part);
+    const Recipe r[] = {map(a.dims, {first}, {}), map(b.dims, {second}, {})};
+    EXPECT_NE(r[0].key, r[1].key) << part;
+    for (const Recipe& each : r) world.run(each);
+    std::vector<std::byte> expected = world.expected(a);
+    const std::vector<std::byte> rest = world.expected(b);
+    expected.insert(expected.end(), rest.begin(), rest.end());
+    EXPECT_TRUE(expected == world[out].bytes) << part;
+  }
+}
+
 TEST(Map, NumbersAreArguments) {
   TestWorld world;
   const View x = world.random(DType::f32, {8, 12}), h = world.random(DType::f16, {8, 12});

@@ -198,8 +198,10 @@ std::string compare(const Array& expected, const onnx::Tensor& found, double ulp
       if (!std::isfinite(graph::load(expected.type, bytes)) || ulps == 0)
         want = graph::load(expected.type, bytes);
     }
-    const double allowed =
-        floats ? ulps * epsilon(expected.type) * std::max(std::fabs(want), mean) : 0;
+    // Nothing is near what is not finite.
+    const double allowed = floats && std::isfinite(want)
+                               ? ulps * epsilon(expected.type) * std::max(std::fabs(want), mean)
+                               : 0;
     const bool same = want == have || (std::isnan(want) && std::isnan(have));
     if (same || std::fabs(want - have) <= allowed) continue;
     return fmt::format("element {} is {}, wanted {} (within {})", i, have, want, allowed);

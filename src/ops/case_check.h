@@ -22,7 +22,8 @@ std::vector<graph::Array> reference(const onnx::Model& model,
                                     const std::vector<onnx::Tensor>& inputs);
 
 /// Empty if `found` agrees with `expected`: integers and bools equal, floats within `ulps` of the
-/// type (see Case), NaN where NaN is expected. Else what differs first.
+/// type (see Case), NaN where NaN is expected, and the same infinity where the type can hold the
+/// expected number only so. Else what differs first.
 std::string compare(const graph::Array& expected, const onnx::Tensor& found, double ulps);
 
 /// Runs a model: outputs in the model's order. `dims` are the case's.

@@ -2,6 +2,8 @@
 // The lowering of every case of every operator against the operator's naive reference, on the host.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "graph/infer.h"
 #include "ops/case_check.h"
 #include "ops/host_run.h"
@@ -65,6 +67,29 @@ TEST(Cases, AWrongAnswerIsFound) {
     return outputs;
   };
   EXPECT_NE(check(test, wrong).find("element 0 is"), std::string::npos);
+}
+
+TEST(Cases, NothingIsNearWhatIsNotFinite) {
+  const float inf = HUGE_VALF, nan = std::nanf(""), largest = 3.4028235e38f;
+  const auto compared = [](double want, float have, double ulps) {
+    const graph::Array expected{DType::f32, {2}, {1, want}};
+    return compare(expected, onnx::make_tensor<float>("y", {2}, {1, have}), ulps);
+  };
+  EXPECT_EQ(compared(inf, 1, 16), "element 1 is 1, wanted inf (within 0)");
+  EXPECT_EQ(compared(-inf, inf, 16), "element 1 is inf, wanted -inf (within 0)");
+  EXPECT_EQ(compared(nan, 1, 16), "element 1 is 1, wanted nan (within 0)");
+  for (const double ulps : {0.0, 16.0}) {
+    for (const float wrong : {1.0f, -inf, nan, largest}) {
+      EXPECT_NE(compared(inf, wrong, ulps), "") << wrong;
+      EXPECT_NE(compared(1e39, wrong, ulps), "") << wrong;  // more than f32 holds
+      EXPECT_NE(compared(-inf, -wrong, ulps), "") << wrong;
+    }
+    for (const float wrong : {inf, -inf, nan}) EXPECT_NE(compared(1, wrong, ulps), "") << wrong;
+    for (const float wrong : {1.0f, inf}) EXPECT_NE(compared(nan, wrong, ulps), "") << wrong;
+    EXPECT_EQ(compared(inf, inf, ulps), "");
+    EXPECT_EQ(compared(-1e39, -inf, ulps), "");
+    EXPECT_EQ(compared(nan, -nan, ulps), "");
+  }
 }
 
 }  // namespace

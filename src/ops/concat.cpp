@@ -67,6 +67,8 @@ Cases cases() {
   for (const DType t : {DType::f32, DType::f16, DType::f64, DType::i64, DType::i8, DType::b1})
     add(std::string(name(t)), {in(t, {3, 5}), in(t, {3, 2})}, 1).high = 9;
   add("first axis", {in(DType::f32, {1, 3}), in(DType::f32, {4, 3}), in(DType::f32, {2, 3})}, 0);
+  add("equal parts", {in(DType::f32, {2}), in(DType::f32, {2}), in(DType::f32, {2})}, 0);
+  add("equal parts, 2D", {in(DType::f32, {2, 2}), in(DType::f32, {2, 2})}, 0);
   add("middle", {in(DType::f32, {2, 1, 5}), in(DType::f32, {2, 7, 5})}, -2);
   add("one", {in(DType::f32, {2, 3})}, 0);
   add("empty part", {in(DType::f32, {2, 0}), in(DType::f32, {2, 3})}, 1);

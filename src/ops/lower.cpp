@@ -51,7 +51,8 @@ class Lowerer {
         throw;
       }
     }
-    for (const ValueId id : typed_.outputs) add_output(id);
+    for (size_t i = 0; i < typed_.outputs.size(); i++)
+      add_output(typed_.outputs[i], typed_.output_names[i]);
     return std::move(core_);
   }
 
@@ -137,15 +138,15 @@ class Lowerer {
     return builder_.constant(v.name, v.value.type, v.value.dims, std::move(data));
   }
 
-  void add_output(ValueId id) {
+  void add_output(ValueId id, const std::string& name) {
     const TypedValue& v = typed_.values[id];
     const View value = view_of(id);
     const core::TensorId tensor =
-        builder_.add_tensor(v.name, v.value.type, v.value.dims, core::Tensor::Role::output);
+        builder_.add_tensor(name, v.value.type, v.value.dims, core::Tensor::Role::output);
     std::vector<Affine> place;
     for (size_t a = 0; a < v.value.dims.size(); a++) place.push_back(Affine::axis(a));
     core::Op op;
-    op.name = v.name;
+    op.name = name;
     op.work = core::Map{v.value.dims};
     op.outputs.push_back({value, tensor, std::move(place)});
     core_.ops.push_back(std::move(op));

@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json value_json(const graph::TypedValue& v) {
-  return {{"name", v.name}, {"type", name(v.value.type)}, {"dims", text(v.value.dims)}};
+Json value_json(const graph::Value& v, const std::string& called) {
+  return {{"name", called}, {"type", name(v.type)}, {"dims", text(v.dims)}};
 }
 
 Json kernels_json(const Kernels& kernels) {
@@ -32,10 +32,11 @@ Json inspect_json(const Program& program, const plan::Plan* plan, const Kernels*
                   const runtime::Device* device) {
   Json j;
   j["served"] = program.typed.refusals.empty();
-  for (const auto id : program.typed.inputs)
-    j["inputs"].push_back(value_json(program.typed.values[id]));
-  for (const auto id : program.typed.outputs)
-    j["outputs"].push_back(value_json(program.typed.values[id]));
+  const graph::TypedGraph& typed = program.typed;
+  for (const auto id : typed.inputs)
+    j["inputs"].push_back(value_json(typed.values[id].value, typed.values[id].name));
+  for (size_t i = 0; i < typed.outputs.size(); i++)
+    j["outputs"].push_back(value_json(typed.values[typed.outputs[i]].value, typed.output_names[i]));
   j["plan_values"] = program.typed.plan_values;
   std::map<std::string, int> operators;
   for (const graph::TypedNode& n : program.typed.nodes)
@@ -114,7 +115,8 @@ std::string graph_text(const graph::TypedGraph& g) {
     for (const auto id : n.outputs) out += fmt::format(" {}", value(id));
     out += "\n";
   }
-  for (const auto id : g.outputs) out += fmt::format("output {}\n", value(id));
+  for (size_t i = 0; i < g.outputs.size(); i++)
+    out += fmt::format("output {} is {}\n", g.output_names[i], value(g.outputs[i]));
   return out;
 }
 

@@ -72,6 +72,36 @@ TEST(Session, LiveDims) {
             (std::vector<float>{7, 36.5f, 0, 0.5f, 7, 36.5f}));
 }
 
+// The model's names, also where a branch makes the value, or two outputs are one value or an input.
+TEST(Session, OutputsHaveTheModelsNames) {
+  const onnx::Graph branch =
+      onnx::ModelBuilder(18).node("Neg", {"x"}, {"inside"}).output("inside").graph();
+  const onnx::Model model =
+      onnx::ModelBuilder(18)
+          .input("x", DataType::float32, {2})
+          .initializer(onnx::make_tensor<bool>("flag", {}, {true}))
+          .node("If", {"flag"}, {"y"},
+                {onnx::attr("then_branch", branch), onnx::attr("else_branch", branch)})
+          .node("Identity", {"y"}, {"same"})
+          .node("Identity", {"x"}, {"given"})
+          .output("y")
+          .output("same")
+          .output("given")
+          .build();
+  const std::string bytes = onnx::write(model);
+  Session session = Session::load(bytes_of(bytes), on_interp());
+  std::vector<std::string> names;
+  for (const ValueInfo& o : session.outputs()) names.push_back(o.name);
+  EXPECT_EQ(names, (std::vector<std::string>{"y", "same", "given"}));
+  EXPECT_NE(session.inspect(Format::json).find("\"name\": \"y\""), std::string::npos);
+  float x[2] = {1, -2};
+  const auto out = session.run({{"x", Tensor::wrap(ElementType::f32, {2}, x)}});
+  EXPECT_EQ(out.size(), 3u);
+  EXPECT_EQ(out.at("y").as<float>()[1], 2);
+  EXPECT_EQ(out.at("same").as<float>()[1], 2);
+  EXPECT_EQ(out.at("given").as<float>()[1], -2);
+}
+
 TEST(Session, OutputInCallersMemory) {
   LoadOptions o = on_interp();
   o.dims["N"] = 1;

@@ -82,7 +82,8 @@ void ViewArguments::list(Entry entry) {
     entries_.push_back(std::move(entry));
     old = &entries_.back();
   }
-  note(fmt::format("{}", old - entries_.data()));
+  // Marked, so that no entry reads like a 0 or 1 that stands in the text.
+  note(fmt::format("@{}", old - entries_.data()));
 }
 
 void ViewArguments::word(const Dim& dim) {
