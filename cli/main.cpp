@@ -21,7 +21,7 @@ constexpr int kFailed = 1, kRefused = 2, kUsage = 64;
 struct Options {
   std::string model, precision = "auto", stage = "plan", json, output;
   std::vector<std::string> dims, values, live, state, inputs;
-  std::string device;
+  std::string device, traits;
   int repeat = 1, runs = 5;
   bool profile = false, contracts = false;
   uint64_t seed = 1;
@@ -240,6 +240,10 @@ void add_load_options(CLI::App* app, Options& o, bool needs_device) {
   app->add_option("--device", o.device,
                   needs_device ? "device, e.g. vulkan:0, vulkan:NAME, interp (default: the best)"
                                : "plan for this device too");
+  app->add_option(
+      "--traits", o.traits,
+      "plan (dump, inspect) or run on the interpreter as the device of this file, which "
+      "devices --json writes");
   app->add_option("--dim", o.dims, "N=V: a number for a symbolic dim");
   app->add_option("--value", o.values, "NAME=V,V...: an input's value that is part of the plan");
   app->add_option("--live", o.live, "N=BOUND: a dim that stays open, and its largest value");
@@ -296,6 +300,13 @@ int main(int argc, char** argv) {
     bool asked = false;
     for (const CLI::Option* j : json) asked |= j->count() > 0;
     const Report report{o, asked};
+    if (!o.traits.empty()) {
+      const bool runs = run_command->parsed() || verify_command->parsed();
+      if (o.device.empty()) o.device = runs ? "interp" : "null";
+      if (o.device != "interp" && o.device != "null")
+        usage("--traits goes with --device interp or null, not " + o.device);
+      o.device += ":" + o.traits;
+    }
     if (run_command->parsed()) return run(o, report);
     if (inspect_command->parsed()) return inspect(o, report);
     if (dump_command->parsed()) return dump(o, report);

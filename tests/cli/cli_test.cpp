@@ -53,6 +53,22 @@ TEST_F(Cli, DevicesAsJson) {
   EXPECT_EQ(specs.back(), "null");
 }
 
+// As a device that need not be there.
+TEST_F(Cli, TraitsOfAnotherDevice) {
+  write("m.onnx", onnx::ModelBuilder(17)
+                      .input("x", DataType::float32, {2, 3})
+                      .node("Neg", {"x"}, {"y"})
+                      .output("y")
+                      .build());
+  ASSERT_EQ(run("devices --json=list"), 0);
+  EXPECT_EQ(run("inspect m.onnx --traits list", ""), 0) << read("said");
+  EXPECT_EQ(run("dump m.onnx --stage spirv --traits list", ""), 0) << read("said");
+  EXPECT_EQ(run("run m.onnx --traits list", ""), 0) << read("said");
+  EXPECT_EQ(run("run m.onnx --traits list --device vulkan", ""), 64);
+  EXPECT_EQ(run("run m.onnx --traits nowhere", ""), 1);
+  EXPECT_NE(read("said").find("nowhere"), std::string::npos) << read("said");
+}
+
 // An output of bf16, which numpy has no type for, is an input again.
 TEST_F(Cli, Bf16GoesThroughFiles) {
   write("m.onnx", onnx::ModelBuilder(17)
