@@ -85,7 +85,8 @@ struct Report {
   Format format() const { return asked ? Format::json : Format::text; }
   void write(const std::string& text) const {
     if (!asked || options.json.empty() || options.json == "-") {
-      std::fputs(text.c_str(), stdout);
+      if (std::fputs(text.c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+        throw Error(ErrorCode::io, "cannot write to the standard output");
       return;
     }
     std::ofstream out(options.json, std::ios::binary);

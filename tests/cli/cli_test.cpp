@@ -53,6 +53,12 @@ TEST_F(Cli, DevicesAsJson) {
   EXPECT_EQ(specs.back(), "null");
 }
 
+TEST_F(Cli, FullDisk) {
+  EXPECT_EQ(run("devices --json > /dev/full; exit $?; true"), 1);
+  EXPECT_EQ(run("devices --json=/dev/full"), 1);
+  EXPECT_NE(read("said").find("cannot write /dev/full"), std::string::npos) << read("said");
+}
+
 // As a device that need not be there.
 TEST_F(Cli, TraitsOfAnotherDevice) {
   write("m.onnx", onnx::ModelBuilder(17)
