@@ -40,5 +40,10 @@ TEST(Cases, EqualKeysAreOneKernel) {
   EXPECT_GT(again, 300u);
 }
 
+TEST(Cases, PublishedOnTheInterpreter) {
+  SKIP_WITHOUT("PUMICE_TEST_PREFIX", "./dev build");
+  run_published(Device::open("interp"), false);
+}
+
 }  // namespace
 }  // namespace pumice

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every case of every operator on a Vulkan device: against the references at the default precision,
 // with dims fixed and live; and at `exact` the same bits as on the interpreter. The device is
-// PUMICE_TEST_DEVICE, by default the best Vulkan one. The program needs no files, so it runs on
-// any machine with a GPU (bench/device.sh cases).
+// PUMICE_TEST_DEVICE, by default the best Vulkan one. But for the standard's published cases the
+// program needs no files, so it runs on any machine with a GPU (bench/device.sh cases).
 #include <cmath>
 #include <set>
 #include <string_view>
@@ -21,6 +21,12 @@ TEST(DeviceCases, F32) {
 TEST(DeviceCases, F32Live) {
   OPEN_VULKAN(device);
   run_all(*device, Precision::f32, true);
+}
+
+TEST(PublishedCases, F32) {
+  SKIP_WITHOUT("PUMICE_TEST_PREFIX", "./dev build");
+  OPEN_VULKAN(device);
+  run_published(*device, !device->handle().traits().software);
 }
 
 // ---- the same bits
